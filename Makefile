@@ -1,0 +1,123 @@
+# The front door. Works with GNU make 3.81 and newer, and needs only Python 3.11 or newer.
+#   PYTHON=python3.12   which Python to make .venv with (default: the first that will do)
+#   ARGS="..."          more words for `make demo` (dibs demo) and `make test` (pytest)
+#   SEEDS=, SEED=       how many simulated worlds to try, or the one to show
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+PIP   := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SEEDS ?= 20000
+SEED  ?=
+ARGS  ?=
+PYTHON ?=
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
+
+# Files that must be covered to the last branch: the rooms that decide.
+DECIDING := src/dibs/model/*,src/dibs/model.py,src/dibs/ports/*,src/dibs/ports.py,src/dibs/flows/*,src/dibs/flows.py
+
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.PHONY: help demo test check sim bench format pins clean stale
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.package ## see it work: dibs demo $(ARGS)
+	@$(BIN)/dibs demo $(ARGS)
+
+test: $(VENV)/.test ## set up what is missing and run all the tests
+	@$(PYTEST) $(ARGS)
+
+check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests, a slice of sim and bench
+	@echo "== format"
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
+	@echo "== lint"
+	@$(BIN)/ruff check --quiet .
+	@echo "== types (mypy)"
+	@$(BIN)/mypy
+	@echo "== types (pyright)"
+	@if $(BIN)/pyright --version >/dev/null 2>&1; then $(BIN)/pyright; \
+	elif test -n "$$CI"; then echo "pyright does not run here (its node comes from PyPI, for most machines)" >&2; exit 1; \
+	else echo "skipped: pyright, whose node does not run on this machine"; fi
+	@echo "== imports"
+	@$(BIN)/lint-imports --no-logo
+	@echo "== tests"
+	@$(PYTEST) --cov --cov-report=
+	@echo "== coverage of model, ports and flows"
+	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=100
+	@echo "== simulation"
+	@$(BIN)/python -m dibs.testing.simulation --seeds 2000
+	@echo "== bench"
+	@$(BIN)/python -m bench --quick
+	@echo "== all good"
+
+sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
+	@$(BIN)/python -m dibs.testing.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+bench: $(VENV)/.test ## measure, and print one table
+	@$(BIN)/python -m bench $(ARGS)
+
+format: $(VENV)/.check ## write the code the way `make check` wants it
+	@$(BIN)/ruff check --fix --exit-zero --quiet .
+	@$(BIN)/ruff format --quiet .
+
+pins: ## renew requirements/*.txt to the newest versions
+	@echo "== pins"
+	@rm -rf build/pins && "$(python)" -m venv build/pins
+	@build/pins/bin/python -m pip --quiet install --upgrade pip
+	@build/pins/bin/python -m pip --quiet install --group test
+	@build/pins/bin/python -m pip freeze > build/pins/test.txt
+	@build/pins/bin/python -m pip --quiet install --group check
+	@build/pins/bin/python -m pip freeze > build/pins/all.txt
+	@{ head -1 requirements/test.txt; cat build/pins/test.txt; } > build/pins/1
+	@{ head -1 requirements/check.txt; grep -vxFf build/pins/test.txt build/pins/all.txt; } > build/pins/2
+	@mv build/pins/1 requirements/test.txt && mv build/pins/2 requirements/check.txt && rm -rf build/pins
+
+clean: ## remove everything make has made, .venv too
+	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- .venv -----------------------------------------------------------------------------------------------
+# One stamp for each thing installed, touched last, so an interrupted install is taken up again.
+
+$(VENV)/.made:
+	@python="$(python)" && echo "== making $(VENV) with $$python" && "$$python" -m venv --clear $(VENV)
+	@echo '$(CURDIR) $(PYTHON)' > $@
+
+$(VENV)/.package: pyproject.toml $(VENV)/.made
+	@echo "== installing dibs"
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.test: requirements/test.txt $(VENV)/.made | $(VENV)/.package
+	@echo "== installing the test tools"
+	@$(PIP) install --requirement requirements/test.txt
+	@touch $@
+
+$(VENV)/.check: requirements/check.txt $(VENV)/.made | $(VENV)/.test
+	@echo "== installing the checkers"
+	@$(PIP) install --requirement requirements/check.txt
+	@touch $@
+
+# A .venv is made anew if its Python is gone, the checkout was moved, or another PYTHON is asked for.
+fresh = test -x $(BIN)/python && case "$$(cat $(VENV)/.made)" in '$(CURDIR) '$(if $(PYTHON),'$(PYTHON)',*)) ;; *) false;; esac
+ifneq ($(wildcard $(VENV)/.made),)
+ifneq ($(shell $(fresh) && echo yes),yes)
+$(VENV)/.made: stale
+endif
+endif
+
+# The first Python that runs, is new enough and can make a venv; else one sentence that says what is missing.
+# (A name may exist and still not run: pyenv's shims do that.)
+try = "$$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+try-venv = "$$python" -I -c 'import ensurepip, venv' >/dev/null 2>&1
+version = "$$python" -I -c 'import sys; print("python%d.%d" % sys.version_info[:2])'
+candidates = $(if $(PYTHON),'$(PYTHON)',python3.14 python3.13 python3.12 python3.11 python3)
+found = $(shell for python in $(candidates); do $(try) && $(try-venv) && echo "$$python" && exit; done; \
+	for python in $(candidates); do $(try) && echo "without-venv $$($(version))" && exit; done; echo none)
+python = $(call python-or-stop,$(found))
+python-or-stop = $(if $(filter none,$(1)),$(error $(no-python)),$(if $(filter without-venv,$(1)),$(error $(no-venv)),$(1)))
+no-python = $(if $(PYTHON),$(PYTHON) is not a Python 3.11 or newer that runs here,dibs needs Python 3.11 or newer and none was found: install one or name it with PYTHON=/path/to/python)
+no-venv = $(lastword $(1)) cannot make a virtual environment: install the package $(lastword $(1))-venv (Debian, Ubuntu: apt-get install $(lastword $(1))-venv)

@@ -1,0 +1,157 @@
+"""The front door: `dibs.connect()` and the client it gives."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Unpack
+
+from dibs.errors import ConfigError
+from dibs.flows import overseeing
+from dibs.lock import Lock, TryLock
+from dibs.model.asks import Said
+from dibs.model.names import namespace_fault, text_fault
+from dibs.observe.logs import LogReader
+from dibs.options import LockOptions, TryOptions, checked_name, refuse_unknown, request
+from dibs.runtime.blocking import run
+from dibs.runtime.engine import Engine
+from dibs.stores import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from dibs.events import Observer
+    from dibs.model.asks import EvictAnswer
+    from dibs.model.guarantee import Guarantee
+    from dibs.model.views import LockView
+    from dibs.ports.wire import Backend
+
+NAMESPACE = "dibs"
+MOST_LISTED = 1_000
+
+
+def connect(
+    url: str | None = None, *, namespace: str = NAMESPACE, observers: Sequence[Observer] = (), quiet: bool = False
+) -> Dibs:
+    """A client of the store at `url`, or at `DIBS_URL`. Opens nothing: the first use does.
+
+    Keys are `namespace:name`. Events go to the `dibs` logger, unless `quiet`, and to the `observers`.
+    """
+    url = os.environ.get("DIBS_URL") if url is None else url
+    if not url:
+        raise ConfigError("no store was named: pass a URL, as in connect('memory://'), or set DIBS_URL")
+    if not isinstance(url, str):
+        raise ConfigError(f"a store's URL is text, not {type(url).__name__}")
+    return Dibs(open_store(url), namespace=namespace, observers=observers if quiet else (LogReader(), *observers))
+
+
+class Dibs:
+    """A client: locks by name on one store. Threads and event loops may share it."""
+
+    def __init__(self, backend: Backend, *, namespace: str = NAMESPACE, observers: Sequence[Observer] = ()) -> None:
+        if fault := namespace_fault(namespace):
+            raise ConfigError(f"namespace={namespace!r}: {fault}")
+        self.namespace = namespace
+        self._engine = Engine(backend, namespace=namespace, observers=tuple(observers))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this store promises, and what it rests on."""
+        return self._engine.backend.guarantee
+
+    def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
+        """A lock to wait for: `with d.lock("report:daily", ttl="30s") as lease`, or `async with`."""
+        refuse_unknown(options, LockOptions)
+        return Lock(self._engine, request(name, options), options.get("on_lost"))
+
+    def try_lock(self, name: str, **options: Unpack[TryOptions]) -> TryLock:
+        """A lock not to wait for: its block is entered with `None` if somebody else has it."""
+        refuse_unknown(options, TryOptions)
+        return TryLock(self._engine, request(name, {**options, "wait": 0}), options.get("on_lost"))
+
+    def inspect(self, name: str) -> LockView:
+        """Who holds the lock, since when, what for, and who waits; also if it is free."""
+        world = self._engine.blocking("inspect a lock")
+        return run(overseeing.inspect(world, self._engine.desk, checked_name(name)))
+
+    async def ainspect(self, name: str) -> LockView:
+        """Who holds the lock, since when, what for, and who waits; also if it is free."""
+        world = self._engine.aio("inspect a lock")
+        return await overseeing.inspect(world, self._engine.desk, checked_name(name))
+
+    def locks(self, prefix: str = "", *, limit: int = MOST_LISTED) -> Sequence[LockView]:
+        """The locks of this namespace that are held or waited for, by name."""
+        world = self._engine.blocking("list locks")
+        return run(overseeing.held(world, self._engine.desk, prefix=prefix, limit=_checked_limit(limit)))
+
+    async def alocks(self, prefix: str = "", *, limit: int = MOST_LISTED) -> Sequence[LockView]:
+        """The locks of this namespace that are held or waited for, by name."""
+        world = self._engine.aio("list locks")
+        return await overseeing.held(world, self._engine.desk, prefix=prefix, limit=_checked_limit(limit))
+
+    def force_release(self, name: str, *, fence: int, reason: str = "") -> bool:
+        """Take the lock from the holder seen with this fence. False if it was free; refused if it changed hands."""
+        world = self._engine.blocking("release a lock by force")
+        fence, reason = _checked_fence(fence), _checked_reason(reason)
+        flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
+        return _evicted(run(flow), name, fence)
+
+    async def aforce_release(self, name: str, *, fence: int, reason: str = "") -> bool:
+        """Take the lock from the holder seen with this fence. False if it was free; refused if it changed hands."""
+        world = self._engine.aio("release a lock by force")
+        fence, reason = _checked_fence(fence), _checked_reason(reason)
+        flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
+        return _evicted(await flow, name, fence)
+
+    def close(self) -> None:
+        """Hang up. Leases still in use are lost now and free when their TTL is over."""
+        self._engine.close()
+
+    async def aclose(self) -> None:
+        """Hang up. Leases still in use are lost now and free when their TTL is over."""
+        from asyncio import to_thread  # noqa: PLC0415 - see Engine.aio
+
+        await to_thread(self._engine.close)
+
+    def __enter__(self) -> Dibs:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Dibs:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<Dibs {self._engine.backend.server} namespace={self.namespace!r}>"
+
+
+def _evicted(answer: EvictAnswer, name: str, fence: int) -> bool:
+    if answer is Said.CHANGED:
+        raise ConfigError(f"{name!r} is no longer held with fence {fence}: look again, and name the fence you see then")
+    return answer is Said.EVICTED
+
+
+def _checked_fence(fence: int) -> int:
+    if isinstance(fence, bool) or not isinstance(fence, int) or fence < 1:
+        raise ConfigError(f"fence={fence!r}: name the fence that you saw, as inspect() shows it")
+    return fence
+
+
+def _checked_reason(reason: str) -> str:
+    if fault := text_fault(reason, what="a reason"):
+        raise ConfigError(f"reason={reason!r}: {fault}")
+    return reason
+
+
+def _checked_limit(limit: int) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ConfigError(f"limit={limit!r}: at least one")
+    return limit

@@ -1,0 +1,73 @@
+"""Every error a caller can meet. Each carries its facts as attributes and says the next step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.model.duration import spoken
+
+if TYPE_CHECKING:
+    from dibs.model.asks import Held
+
+
+class DibsError(Exception):
+    """The root of them all."""
+
+
+class ConfigError(DibsError, ValueError):
+    """What we were told to do cannot be done as it was said."""
+
+
+class ClientClosed(DibsError):
+    """The client was closed before this call."""
+
+    def __init__(self, doing: str) -> None:
+        self.doing = doing
+        super().__init__(f"cannot {doing}: this client is closed (make another with dibs.connect())")
+
+
+class LockBusy(DibsError):
+    """Somebody else has the lock, and kept it for as long as we were told to wait."""
+
+    def __init__(self, name: str, *, waited: float, held: Held, waiters: int) -> None:
+        self.name, self.waited, self.waiters = name, waited, waiters
+        self.holder, self.purpose, self.fence = held.who, held.purpose, held.fence
+        self.since, self.ttl_left = held.since, held.ttl_left
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        purpose = f" for {self.purpose!r}" if self.purpose else ""
+        waited = f"waited {spoken(self.waited)}" if self.waited else "did not wait"
+        return (
+            f"{self.name!r} is held by {self.holder}{purpose} (fence {self.fence}, {spoken(max(self.ttl_left, 0))} "
+            f"left unless renewed, {self.waiters} waiting); {waited} (pass wait= to wait longer)"
+        )
+
+
+class SelfDeadlock(LockBusy):
+    """The task or thread that asks for the lock holds it already: waiting would never end."""
+
+    def _text(self) -> str:
+        return (
+            f"{self.name!r} is already held here, by the same task or thread (fence {self.fence}): waiting for "
+            "it would never end. Leave the outer block first, or pass its lease on instead of locking again"
+        )
+
+
+class LeaseLost(DibsError):
+    """We had the lock and cannot rely on it any more."""
+
+    def __init__(self, name: str, *, fence: int, reason: str) -> None:
+        self.name, self.fence, self.reason = name, fence, reason
+        super().__init__(
+            f"the lease on {name!r} (fence {fence}) is over: {reason}. Others may be at work now: "
+            "stop, and let the resource refuse writes below the newest fence"
+        )
+
+
+class StoreUnreachable(DibsError):
+    """Nobody knows who has the lock: the store is silent or refuses to answer."""
+
+    def __init__(self, server: str, *, after: float, why: str = "no answer") -> None:
+        self.server, self.after, self.why = server, after, why
+        super().__init__(f"no word from {server} after {spoken(after)} ({why}); check that it runs and can be reached")

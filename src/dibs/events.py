@@ -1,0 +1,122 @@
+"""What happened, as frozen values. Everything that reports (logs, metrics, pages, alerts) reads these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """A lock was granted to us."""
+
+    name: str
+    fence: int
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """We gave a lock back."""
+
+    name: str
+    fence: int
+    held_for: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBusy:
+    """We did not get a lock, because somebody else has it."""
+
+    name: str
+    holder: str
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """We had a lock and cannot rely on it any more."""
+
+    name: str
+    fence: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLong:
+    """A lease was renewed for more than ten times its TTL: is its holder stuck?"""
+
+    name: str
+    fence: int
+    held_for: float
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evicted:
+    """Somebody took a lock from its holder by force."""
+
+    name: str
+    fence: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A lease was forgotten without being released; it is released now."""
+
+    name: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWhileHolding:
+    """A client was closed while leases of its were in use: they end now, and are free when their TTL is over."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSilent:
+    """The store did not answer; what depends on it is unsure until it does."""
+
+    server: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreBack:
+    """The store answers again."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stumbled:
+    """Something failed that nobody waits for: the keeper's round, or a callback of the user's."""
+
+    doing: str
+    error: str
+
+
+Event = (
+    Acquired
+    | Released
+    | FoundBusy
+    | Lost
+    | HeldLong
+    | Evicted
+    | Abandoned
+    | ClosedWhileHolding
+    | StoreSilent
+    | StoreBack
+    | Stumbled
+)
+
+
+class Observer(Protocol):
+    """A reader of events. It is called where they happen: it must be quick and must not raise."""
+
+    def on(self, event: Event, /) -> None:
+        """Take note of one event."""
+        ...

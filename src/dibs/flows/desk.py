@@ -1,0 +1,137 @@
+"""What one client has in hand: leases, tickets and debts, for its keeper to look after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+from dibs.events import Lost, Stumbled
+from dibs.flows.hold import EVICTED
+from dibs.ports.world import AskAgain, Handed, Taken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.events import Event
+    from dibs.flows.hold import Hold
+    from dibs.model.asks import Leave, Push
+    from dibs.ports.store import LockStore
+    from dibs.ports.world import Inbox, World
+
+RETRY = 0.25
+"""How soon a leave that was not answered is sent again."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A ticket of ours in the store's queue."""
+
+    name: str
+    owner: str
+    ttl: float
+    inbox: Inbox
+    kept_at: float
+
+    @property
+    def keep_at(self) -> float:
+        """When to tell the store that we still wait."""
+        return self.kept_at + self.ttl / 3
+
+
+@dataclass(slots=True)
+class Debt:
+    """A leave that the store has not answered yet, to be repeated until it does."""
+
+    name: str
+    leave: Leave
+    due_at: float
+    forget_at: float
+
+
+@dataclass(slots=True)
+class Desk:
+    """Shared by the flows of one client; every change is a single step on a dict, so threads may share it too."""
+
+    store: LockStore
+    server: str
+    tell: Callable[[Event], None]
+    who: str
+    nudge: Callable[[], None]
+    holds: dict[str, Hold] = field(default_factory=dict["str", "Hold"])
+    tickets: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
+    debts: dict[str, Debt] = field(default_factory=dict[str, Debt])
+    entered: dict[tuple[str, object], Hold] = field(default_factory=dict["tuple[str, object]", "Hold"])
+    inboxes: dict[str, Inbox] = field(default_factory=dict["str", "Inbox"])
+    abandoned: list[Hold] = field(default_factory=list["Hold"])
+    seen_fence: int = 0
+    is_closed: bool = False
+    wakes_at: float = inf
+
+    def enrol(self, hold: Hold) -> None:
+        """Take a lease into the keeper's care."""
+        self.seen_fence = max(self.seen_fence, hold.fence)
+        self.holds[hold.owner] = hold
+        if hold.actor is not None:
+            self.entered[hold.name, hold.actor] = hold
+        self.look_after(min(hold.renew_at(), hold.tenure.trusted_until))
+
+    def strike(self, hold: Hold) -> None:
+        """Take a lease out of the keeper's care."""
+        self.holds.pop(hold.owner, None)
+        if self.entered.get((hold.name, hold.actor)) is hold:
+            del self.entered[hold.name, hold.actor]
+
+    def abandon(self, hold: Hold) -> None:
+        """Its user has forgotten a lease. Called by the garbage collector, so it only leaves a note."""
+        if hold.end():
+            self.strike(hold)
+            self.abandoned.append(hold)
+            self.nudge()
+
+    def look_after(self, due_at: float) -> None:
+        """See to it that the keeper is awake by then."""
+        if due_at < self.wakes_at:
+            self.wakes_at = due_at
+            self.nudge()
+
+    def deliver(self, push: Push, asked_at: float) -> None:
+        """Pass on what the store told us unasked; `asked_at` is when we asked the last thing it had answered by then."""
+        if (inbox := self.inboxes.get(push.owner)) is not None:
+            inbox.put(Handed(push.fence, asked_at) if push.kind == "handed" else Taken(push.fence))
+        # Inbox first, then hold, while one who enters does it the other way round: so neither misses the other.
+        hold = self.holds.get(push.owner)
+        if push.kind == "evicted" and hold is not None and hold.fence == push.fence:
+            hold.lose(EVICTED)
+            self.nudge()
+
+    def ask_again(self) -> None:
+        """A connection was lost, and pushes with it perhaps: whoever waits asks again."""
+        for inbox in list(self.inboxes.values()):
+            inbox.put(AskAgain())
+
+
+def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> None:
+    """Leave without waiting; whatever is not answered stays owed, and the keeper repeats it.
+
+    After two TTLs nothing is left that could be taken back: the store has dropped it by itself.
+    """
+    now = world.now()
+    debt = desk.debts[leave.owner] = Debt(name, leave, now + RETRY, now + 2 * ttl + RETRY)
+    world.later(desk.store.leave(name, leave), lambda _: desk.debts.pop(leave.owner, None))
+    if leave.owner in desk.debts:
+        desk.look_after(debt.due_at)
+
+
+def tell_loss(desk: Desk, hold: Hold) -> None:
+    """Tell everybody who wants to know that a lease was lost, once."""
+    desk.strike(hold)
+    loss = hold.loss()
+    if loss is None or not hold.first_to_tell():
+        return
+    desk.tell(Lost(hold.name, hold.fence, loss.reason))
+    for watcher in hold.watchers:
+        try:
+            watcher(loss)
+        except Exception as error:  # noqa: BLE001 - a callback of the user's must not stop the others
+            desk.tell(Stumbled(f"telling of the loss of {hold.name!r}", repr(error)))

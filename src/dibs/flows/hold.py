@@ -1,0 +1,132 @@
+"""A lease as its own process sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING
+
+from dibs.errors import LeaseLost
+from dibs.model.asks import Held
+from dibs.model.tenure import Tenure, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.model.request import Request
+
+RAN_OUT = "its time ran out before the store answered a renewal"
+REACHED_MAX_HOLD = "it reached its max_hold"
+NOT_RENEWED = "its TTL is over and it was not to be renewed"
+EVICTED = "it was released by force"
+FORGOTTEN = "the store no longer knows it"
+
+LONG = 10
+"""A hold of more TTLs than this is told: a hung job must not hold for ever unseen."""
+
+
+@dataclass(slots=True, eq=False)
+class Hold:
+    """A grant in use: how far it is trusted by now, and how it ended.
+
+    The keeper's thread prolongs it while the holder's looks at it, so each field changes by one assignment,
+    and the two that must happen once are taken from a list (`pop` has one winner).
+    """
+
+    request: Request
+    owner: str
+    fence: int
+    tenure: Tenure
+    since: float
+    waited: float = 0.0
+    bar_until: float | None = None
+    actor: object = None
+    watchers: Sequence[Callable[[LeaseLost], object]] = ()
+    retry_at: float = 0.0
+    lost_because: str | None = None
+    is_over: bool = False
+    _granted_at: float = field(init=False)
+    _to_tell: list[None] = field(default_factory=lambda: [None])
+    _to_end: list[None] = field(default_factory=lambda: [None])
+    _to_warn: list[None] = field(default_factory=lambda: [None])
+
+    def __post_init__(self) -> None:
+        self._granted_at = self.tenure.asked_at
+
+    @property
+    def name(self) -> str:
+        """The lock's name."""
+        return self.request.name
+
+    def loss(self) -> LeaseLost | None:
+        """The loss as an error, if there was one."""
+        if self.lost_because is None:
+            return None
+        return LeaseLost(self.name, fence=self.fence, reason=self.lost_because)
+
+    def check(self, now: float) -> Verdict:
+        """What our own clock says. A loss, once seen by anybody, is final."""
+        if self.lost_because is not None or self.is_over:
+            return Verdict.LOST
+        verdict = self.tenure.judge(now)
+        if verdict is Verdict.LOST:
+            self.lose(self._why_over())
+        return verdict
+
+    def prolong(self, tenure: Tenure, now: float) -> None:
+        """A renewal was answered. It counts only if trust had not ended meanwhile."""
+        if self.check(now) is not Verdict.LOST:
+            self.tenure = self.tenure.or_longer(tenure)
+
+    def lose(self, reason: str) -> None:
+        """End the trust; the first reason stands."""
+        if self.lost_because is None and not self.is_over:
+            self.lost_because = reason
+
+    def end(self) -> bool:
+        """Let go, whatever the store says; true for the first who does."""
+        first = _once(self._to_end)
+        self.is_over = True
+        return first
+
+    def first_to_tell(self) -> bool:
+        """True for the one who is to tell of the loss."""
+        return _once(self._to_tell)
+
+    def renewal(self, now: float) -> float | None:
+        """The TTL to renew by, or `None` if more is not wanted."""
+        ttl = self.request.ttl
+        if self.request.max_hold is not None:
+            ttl = min(ttl, self._granted_at + self.request.max_hold - now)
+        return ttl if now + ttl > self.tenure.asked_at + self.tenure.ttl else None
+
+    def renew_at(self) -> float:
+        """When the keeper should ask for more."""
+        due = max(self.tenure.renew_at, self.retry_at)
+        return due if self.request.renew and self.renewal(due) is not None else inf
+
+    def held_for(self, now: float) -> float:
+        """How long it has been ours."""
+        return now - self._granted_at
+
+    def is_newly_long(self, now: float) -> bool:
+        """True once, when it has been held suspiciously long."""
+        return self.held_for(now) > LONG * self.request.ttl and _once(self._to_warn)
+
+    def as_held(self, who: str, now: float) -> Held:
+        """The hold as others would see it."""
+        left = self.tenure.asked_at + self.tenure.ttl - now
+        return Held(who, self.request.purpose, self.since, self.request.ttl, left, self.fence)
+
+    def _why_over(self) -> str:
+        if not self.request.renew:
+            return NOT_RENEWED
+        return RAN_OUT if self.renewal(self.tenure.trusted_until) is not None else REACHED_MAX_HOLD
+
+
+def _once(fuse: list[None]) -> bool:
+    try:
+        fuse.pop()
+    except IndexError:
+        return False
+    return True

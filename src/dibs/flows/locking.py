@@ -1,0 +1,216 @@
+"""How a lock is asked for, waited for, prolonged and given back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from dibs.errors import LeaseLost, SelfDeadlock, StoreUnreachable
+from dibs.events import Acquired, FoundBusy, Released
+from dibs.flows.desk import Waiting, owe, tell_loss
+from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
+from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Leave, Queued, Renew, Said
+from dibs.model.backoff import backoff
+from dibs.model.request import PATIENCE, Request
+from dibs.model.tenure import Tenure, Verdict
+from dibs.ports.world import AskAgain, Handed, StillQueued, Taken
+
+if TYPE_CHECKING:
+    from dibs.flows.desk import Desk
+    from dibs.ports.world import World
+
+
+Watchers = Sequence[Callable[[LeaseLost], object]]
+
+
+async def acquire(
+    world: World, desk: Desk, request: Request, *, actor: object = None, watchers: Watchers = ()
+) -> Hold | Busy:
+    """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await."""
+    _refuse_self_deadlock(world, desk, request, actor)
+    asking = _Asking(world, desk, request)
+    try:
+        outcome = await asking.outcome(actor, watchers)
+        if isinstance(outcome, Busy):
+            asking.leave()
+            desk.tell(FoundBusy(request.name, outcome.held.who, world.now() - asking.began_at))
+        return outcome
+    except BaseException:
+        asking.leave()
+        raise
+    finally:
+        asking.close()
+
+
+async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
+    """Ask for a whole TTL more, now; tells of a loss if it was too late."""
+    asked_at = world.now()
+    ttl = hold.renewal(asked_at)
+    if hold.check(asked_at) is not Verdict.LOST and ttl is not None:
+        renew = desk.store.keep([(hold.name, Renew(hold.owner, hold.fence, ttl))])
+        [answer] = await world.ask(renew, PATIENCE)
+        if answer is Said.KEPT:
+            hold.prolong(Tenure(ttl, asked_at), world.now())
+        else:
+            hold.lose(FORGOTTEN)
+    if hold.check(world.now()) is Verdict.LOST:
+        tell_loss(desk, hold)
+    return hold.loss()
+
+
+async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
+    """Give the lock back; tells of a loss if it was not ours any more. Belief ends first."""
+    hold.check(world.now())
+    if not hold.end():
+        return None
+    desk.strike(hold)
+    leave = Leave(hold.owner, hold.bar_until)
+    try:
+        answer = await world.ask(desk.store.leave(hold.name, leave), PATIENCE)
+    except BaseException:
+        owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
+        raise
+    if answer is not Said.RELEASED and hold.lost_because is None:
+        hold.lost_because = FORGOTTEN
+    if hold.lost_because is None:
+        desk.tell(Released(hold.name, hold.fence, hold.held_for(world.now())))
+    tell_loss(desk, hold)
+    return hold.loss()
+
+
+def _refuse_self_deadlock(world: World, desk: Desk, request: Request, actor: object) -> None:
+    hold = desk.entered.get((request.name, actor))
+    if hold is None or not request.is_patient or hold.check(world.now()) is Verdict.LOST:
+        return
+    raise SelfDeadlock(request.name, waited=0.0, held=hold.as_held(desk.who, world.now()), waiters=0)
+
+
+class _Asking:
+    """One owner on its way to the lock."""
+
+    def __init__(self, world: World, desk: Desk, request: Request) -> None:
+        self._world, self._desk, self._request = world, desk, request
+        self._owner = world.token()
+        self._inbox = world.listen(self._owner)
+        self.began_at = self._asked_at = self._silent_since = world.now()
+        self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
+        self._unanswered: list[float] = []
+        self._void: set[int] = set()
+
+    async def outcome(self, actor: object, watchers: Watchers) -> Hold | Busy:
+        """Ask until the answer settles it."""
+        self._actor, self._watchers = actor, watchers
+        while True:
+            match await self._answer():
+                case Granted(fence):
+                    settled: Hold | Busy | None = self._enter(fence, Tenure(self._request.ttl, self._asked_at))
+                case Queued() as place:
+                    settled = await self._turn(place)
+                case Busy() as settled:
+                    pass
+            if settled is not None:
+                return settled
+
+    def leave(self) -> None:
+        """Take back whatever the store may still have of us; who did not queue and was answered has left nothing."""
+        if self._request.is_patient or self._unanswered:
+            leave = Leave(self._owner, self._bar())
+            owe(self._world, self._desk, self._request.name, leave, ttl=self._request.ttl)
+
+    def close(self) -> None:
+        """Stop waiting."""
+        self._desk.tickets.pop(self._owner, None)
+        self._inbox.close()
+
+    async def _answer(self) -> Granted | Queued | Busy:
+        """The store's answer. Silence is borne while patience lasts; each try is a new ask by the same owner."""
+        self._silent_since, tries = self._world.now(), 0
+        while True:
+            self._asked_at = self._world.now()
+            try:
+                answer = await self._ask_once()
+            except StoreUnreachable as error:
+                silence = error
+            else:
+                if answer is not Said.REFUSED:
+                    return answer
+                silence = StoreUnreachable(self._desk.server, after=self._silence(), why="our asks reach it too late")
+            if self._world.now() >= self._patient_until():
+                raise silence
+            await self._world.pause(min(backoff(tries, self._owner), self._patient_until() - self._world.now()))
+            tries += 1
+
+    async def _ask_once(self) -> AcquireAnswer:
+        world, store, request = self._world, self._desk.store, self._request
+        within = max(min(PATIENCE, self._patient_until() - self._asked_at), 0.0)
+        store_time = world.store_time()
+        if store_time is None:
+            store_time = await world.ask(store.time(), within)
+        not_after = store_time + min(request.ttl, within)
+        ask = Acquire(
+            self._owner,
+            request.ttl,
+            not_after,
+            self._inbox.channel,
+            self._desk.who,
+            request.purpose,
+            self._desk.seen_fence,
+            queue=request.is_patient,
+        )
+        # Until it is answered, this ask may still land when we have left: our leave must bar it.
+        self._unanswered.append(not_after)
+        answer = await world.ask(store.acquire(request.name, ask), within)
+        self._unanswered.pop()
+        return answer
+
+    def _silence(self) -> float:
+        return self._world.now() - self._silent_since
+
+    def _patient_until(self) -> float:
+        return self._give_up_at if self._request.wait else self._silent_since + PATIENCE
+
+    async def _turn(self, place: Queued) -> Hold | Busy | None:
+        """Wait to be handed the lock; `None` when it is time to ask again."""
+        self._stand_in_queue()
+        ask_at = self._asked_at + place.ask_again_in
+        while True:
+            wake = await self._inbox.next(max(min(ask_at, self._give_up_at) - self._world.now(), 0.0))
+            match wake:
+                case Handed(fence, asked_at):
+                    tenure = Tenure(self._request.ttl, asked_at)
+                    return None if tenure.is_stale(self._world.now()) else self._enter(fence, tenure)
+                case Taken(fence):
+                    self._void.add(fence)
+                case StillQueued(again):
+                    ask_at = self._world.now() + again
+                case AskAgain():
+                    return None
+                case None:
+                    is_over = self._world.now() >= self._give_up_at
+                    return Busy(place.held, place.position + 1) if is_over else None
+
+    def _stand_in_queue(self) -> None:
+        request = self._request
+        waiting = Waiting(request.name, self._owner, request.ttl, self._inbox, kept_at=self._asked_at)
+        self._desk.tickets[self._owner] = waiting
+        self._desk.look_after(waiting.keep_at)
+
+    def _enter(self, fence: int, tenure: Tenure) -> Hold | None:
+        """Begin to hold, unless the grant was taken back or is too old to be trusted."""
+        now, desk = self._world.now(), self._desk
+        if fence in self._void or tenure.judge(now) is Verdict.LOST:
+            return None
+        since = self._world.store_time() or 0.0
+        waited = now - self.began_at
+        hold = Hold(
+            self._request, self._owner, fence, tenure, since, waited, self._bar(), self._actor, self._watchers
+        )
+        desk.enrol(hold)
+        if Taken(fence) in self._inbox.arrived():
+            hold.lose(EVICTED)
+        desk.tell(Acquired(hold.name, fence, hold.waited))
+        return hold
+
+    def _bar(self) -> float | None:
+        return max(self._unanswered, default=None)

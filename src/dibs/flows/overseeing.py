@@ -1,0 +1,34 @@
+"""How people look at locks, and take one from its holder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.events import Evicted
+from dibs.model.asks import EvictAnswer, Said
+from dibs.model.request import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dibs.flows.desk import Desk
+    from dibs.model.views import LockView
+    from dibs.ports.world import World
+
+
+async def inspect(world: World, desk: Desk, name: str) -> LockView:
+    """The lock as it stands, also if it is free."""
+    return await world.ask(desk.store.inspect(name), PATIENCE)
+
+
+async def held(world: World, desk: Desk, *, prefix: str, limit: int) -> Sequence[LockView]:
+    """The locks that are held or waited for."""
+    return await world.ask(desk.store.held(prefix, limit), PATIENCE)
+
+
+async def evict(world: World, desk: Desk, name: str, *, fence: int, reason: str) -> EvictAnswer:
+    """Take the lock from the holder that was seen; refused if it has changed hands since."""
+    answer = await world.ask(desk.store.evict(name, fence), PATIENCE)
+    if answer is Said.EVICTED:
+        desk.tell(Evicted(name, fence, reason))
+    return answer

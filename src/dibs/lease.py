@@ -1,0 +1,107 @@
+"""A lock that is ours: its fence, how long it can be trusted, and the way to give it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dibs.errors import LeaseLost
+from dibs.flows import locking
+from dibs.model.tenure import Verdict
+from dibs.runtime.blocking import run
+from dibs.runtime.clock import boottime
+
+if TYPE_CHECKING:
+    from dibs.flows.hold import Hold
+    from dibs.runtime.engine import Engine
+
+RELEASED = "it was released by this program"
+
+
+class Lease:
+    """A granted lock. It belongs to whoever has the object: any thread or task may use it, and release it."""
+
+    def __init__(self, engine: Engine, hold: Hold) -> None:
+        self._engine, self._desk, self._hold = engine, engine.desk, hold
+
+    @property
+    def name(self) -> str:
+        """The lock's name."""
+        return self._hold.name
+
+    @property
+    def fence(self) -> int:
+        """The number to send along with every write: higher than that of every holder before."""
+        return self._hold.fence
+
+    @property
+    def ttl(self) -> float:
+        """How long the store keeps the lock without a renewal, in seconds."""
+        return self._hold.request.ttl
+
+    @property
+    def waited(self) -> float:
+        """How long it took to get, in seconds."""
+        return self._hold.waited
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds it can be trusted if nothing renews it; 0 when it is over."""
+        now = boottime()
+        if self._hold.check(now) is Verdict.LOST:
+            return 0.0
+        return self._hold.tenure.trusted_until - now
+
+    @property
+    def lost(self) -> bool:
+        """Whether we had it and cannot rely on it any more. Once true it stays true."""
+        self._hold.check(boottime())
+        return self._hold.lost_because is not None
+
+    def ensure(self) -> None:
+        """Raise `LeaseLost` unless the lease is still ours. Cheap: it asks our own clock, not the store."""
+        if self._hold.check(boottime()) is Verdict.LOST:
+            raise self._hold.loss() or LeaseLost(self.name, fence=self.fence, reason=RELEASED)
+
+    def extend(self) -> None:
+        """Ask for a whole TTL from now, up to `max_hold`; `LeaseLost` if it is too late."""
+        self.ensure()
+        if loss := run(locking.prolong(self._engine.blocking("extend a lease"), self._desk, self._hold)):
+            raise loss
+
+    async def aextend(self) -> None:
+        """Ask for a whole TTL from now, up to `max_hold`; `LeaseLost` if it is too late."""
+        self.ensure()
+        if loss := await locking.prolong(self._engine.aio("extend a lease"), self._desk, self._hold):
+            raise loss
+
+    def release(self) -> None:
+        """Give the lock back; `LeaseLost` if it was not ours any more. Again is harmless."""
+        if loss := self._orphaned() or run(
+            locking.release(self._engine.blocking("release a lease"), self._desk, self._hold)
+        ):
+            raise loss
+
+    async def arelease(self) -> None:
+        """Give the lock back; `LeaseLost` if it was not ours any more. Again is harmless."""
+        if loss := self._orphaned() or await locking.release(
+            self._engine.aio("release a lease"), self._desk, self._hold
+        ):
+            raise loss
+
+    def __repr__(self) -> str:
+        hold = self._hold
+        verdict = hold.check(boottime())
+        state = hold.lost_because or ("released" if hold.is_over else verdict.value)
+        return f"<Lease {self.name!r} fence={self.fence} {state}>"
+
+    def __del__(self) -> None:
+        hold = getattr(self, "_hold", None)
+        if hold is not None and not hold.is_over and self._engine.serves(self._desk):
+            self._desk.abandon(hold)
+
+    def _orphaned(self) -> LeaseLost | None:
+        """The loss, where the store must not be asked any more: the client is closed, or this is a forked child."""
+        if self._hold.is_over or self._engine.serves(self._desk):
+            return None
+        self._hold.end()
+        return self._hold.loss()

@@ -1,0 +1,1 @@
+"""What is true: values and decisions. No clock, no await, no store."""

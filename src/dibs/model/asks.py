@@ -1,0 +1,124 @@
+"""What may be asked of a lock, and what may be answered. Times are seconds of the store's own clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Acquire:
+    """Give me the lock, or a place in the queue; asked again by the same owner it changes nothing but the TTL."""
+
+    owner: str
+    ttl: float
+    not_after: float
+    channel: str
+    who: str
+    purpose: str = ""
+    seen: int = 0
+    queue: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KeepAlive:
+    """I still wait: keep my ticket. Never creates one."""
+
+    owner: str
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """I still work: keep my lease. Never creates one."""
+
+    owner: str
+    fence: int
+    ttl: float
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Remove every trace of me: a ticket is left, a lease released.
+
+    `bar_until` is given while an acquire of ours is unanswered: should it land after this, it is refused.
+    """
+
+    owner: str
+    bar_until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Take the lock from whoever holds it with this fence."""
+
+    fence: int
+
+
+Ask = Acquire | KeepAlive | Renew | Leave | Evict
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What others may know of a holder; its owner token stays its own."""
+
+    who: str
+    purpose: str
+    since: float
+    ttl: float
+    ttl_left: float
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The lock is yours, under this fence."""
+
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """You have a ticket; ask again in so many seconds unless you hear something."""
+
+    position: int
+    ask_again_in: float
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Somebody else has it, and you did not want to wait (or too many do)."""
+
+    held: Held
+    waiters: int
+
+
+class Said(Enum):
+    """Answers that are one word."""
+
+    REFUSED = "refused"
+    GONE = "gone"
+    KEPT = "kept"
+    RELEASED = "released"
+    LEFT = "left"
+    EVICTED = "evicted"
+    CHANGED = "changed"
+
+
+AcquireAnswer = Granted | Queued | Busy | Literal[Said.REFUSED]
+KeepAnswer = Granted | Queued | Literal[Said.KEPT, Said.GONE]
+LeaveAnswer = Literal[Said.RELEASED, Said.LEFT, Said.GONE]
+EvictAnswer = Literal[Said.EVICTED, Said.CHANGED, Said.GONE]
+Answer = Granted | Queued | Busy | Said
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """What the store tells a process unasked: a lock was handed to an owner of its, or taken from one."""
+
+    channel: str
+    owner: str
+    fence: int
+    kind: Literal["handed", "evicted"]

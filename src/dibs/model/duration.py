@@ -1,0 +1,54 @@
+"""How people write durations: `30`, `timedelta(minutes=5)`, `"1h30m"`."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+
+Duration = float | int | str | timedelta
+"""Seconds, a `timedelta`, or text such as `"500ms"`, `"90s"`, `"1h30m"`, `"1d"`."""
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def seconds(value: Duration) -> float:
+    """The duration in seconds; a `ValueError` says what is wrong with anything else."""
+    if isinstance(value, timedelta):
+        return _sane(value.total_seconds(), value)
+    if isinstance(value, str):
+        return _sane(_parsed(value), value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a duration; use seconds, a timedelta or text such as '1h30m'")
+    return _sane(float(value), value)
+
+
+def spoken(duration: float) -> str:
+    """The duration as people say it: `spoken(5400)` is `"1h30m"`."""
+    if duration < 1:
+        return f"{duration * 1000:.0f}ms"
+    if duration < 60:
+        return f"{duration:.3g}s"
+    left, words = round(duration), []
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            words.append(f"{count}{unit}")
+    return "".join(words[:2])
+
+
+def _parsed(text: str) -> float:
+    squeezed = text.replace(" ", "").lower()
+    if not _WHOLE.fullmatch(squeezed):
+        raise ValueError(f"{text!r} is not a duration; write it as '500ms', '90s', '1h30m' or '1d'")
+    return math.fsum(float(count) * _UNITS[unit] for count, unit in _PART.findall(squeezed))
+
+
+def _sane(duration: float, value: object) -> float:
+    if not math.isfinite(duration):
+        raise ValueError(f"{value!r} has no end; give a finite duration")
+    if duration < 0:
+        raise ValueError(f"{value!r} is negative; a duration counts forward")
+    return duration

@@ -1,0 +1,91 @@
+"""What people may say of a lock, and whether it makes sense."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from dibs.errors import ConfigError
+from dibs.model.duration import Duration, seconds, spoken
+from dibs.model.names import name_fault, text_fault
+from dibs.model.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dibs.errors import LeaseLost
+
+SHORTEST_TTL = 0.1
+LONGEST_TTL = 7 * 86400.0
+TTL = 30.0
+
+
+class TryOptions(TypedDict, total=False):
+    """The keywords of a lock that is not waited for."""
+
+    ttl: Duration
+    """How long the store keeps the lock without a sign of life (default 30 s)."""
+    purpose: str
+    """What it is for, shown to whoever looks or waits."""
+    renew: bool
+    """Whether the lease is renewed until it is released (the default), or ends with its TTL."""
+    max_hold: Duration | None
+    """The longest it may be held, however well it is renewed."""
+    on_lost: Callable[[LeaseLost], object] | None
+    """Called once, on the keeper's thread, when the lease is lost."""
+
+
+class LockOptions(TryOptions, total=False):
+    """The keywords that every primitive takes."""
+
+    wait: Duration | None
+    """How long to wait for it; `None`, the default, is as long as it takes."""
+
+
+def request(name: str, options: LockOptions) -> Request:
+    """The wish, checked; a `ConfigError` names the value that is wrong and what would be right."""
+    wait, max_hold = options.get("wait"), options.get("max_hold")
+    longest = None if max_hold is None else _between("max_hold", max_hold, SHORTEST_TTL, 365 * 86400.0)
+    ttl = _between("ttl", options.get("ttl", TTL), SHORTEST_TTL, LONGEST_TTL)
+    return Request(
+        checked_name(name),
+        ttl if longest is None else min(ttl, longest),
+        wait=None if wait is None else _duration("wait", wait),
+        purpose=_purpose(options.get("purpose", "")),
+        renew=options.get("renew", True),
+        max_hold=longest,
+    )
+
+
+def refuse_unknown(options: Mapping[str, object], known: type[LockOptions | TryOptions]) -> None:
+    """Say which keyword is not known here, and which are."""
+    names = [*TryOptions.__annotations__, *(["wait"] if known is LockOptions else [])]
+    if unknown := sorted(options.keys() - names):
+        raise ConfigError(f"no such option here: {', '.join(unknown)}; there are {', '.join(sorted(names))}")
+
+
+def checked_name(name: str) -> str:
+    """The name, if a lock may have it."""
+    if fault := name_fault(name):
+        raise ConfigError(f"{name!r} names no lock: {fault}")
+    return name
+
+
+def _purpose(purpose: str) -> str:
+    fault = text_fault(purpose, what="a purpose") if isinstance(purpose, str) else "a purpose is text"
+    if fault:
+        raise ConfigError(f"purpose={purpose!r}: {fault}")
+    return purpose
+
+
+def _between(option: str, value: Duration, least: float, most: float) -> float:
+    duration = _duration(option, value)
+    if not least <= duration <= most:
+        raise ConfigError(f"{option}={value!r} is out of range; it goes from {spoken(least)} to {spoken(most)}")
+    return duration
+
+
+def _duration(option: str, value: Duration) -> float:
+    try:
+        return seconds(value)
+    except ValueError as fault:
+        raise ConfigError(f"{option}={value!r}: {fault}") from None

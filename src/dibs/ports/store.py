@@ -1,0 +1,71 @@
+"""How a backend takes part: it builds commands and runs none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from dibs.model.asks import (
+        Acquire,
+        AcquireAnswer,
+        EvictAnswer,
+        KeepAlive,
+        KeepAnswer,
+        Leave,
+        LeaveAnswer,
+        Renew,
+    )
+    from dibs.model.views import LockView
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Generic[T_co]):
+    """One question for a store: what to send, how to read the answer, and which of its servers to ask."""
+
+    words: Sequence[Any]
+    read: Callable[[Any], T_co]
+    node: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back over a wire, with the store's own time where the answer tells it."""
+
+    value: Any
+    at: float | None = None
+
+
+class LockStore(Protocol):
+    """How one backend words the questions about locks."""
+
+    def time(self) -> Command[float]:
+        """What the store's clock says."""
+        ...
+
+    def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
+        """Take the lock or a ticket for it."""
+        ...
+
+    def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:
+        """Keep leases and tickets, many in one call; an answer for each, in their order."""
+        ...
+
+    def leave(self, name: str, ask: Leave) -> Command[LeaveAnswer]:
+        """Give up a ticket or a lease."""
+        ...
+
+    def evict(self, name: str, fence: int) -> Command[EvictAnswer]:
+        """Take the lock from its holder, if that one still has this fence."""
+        ...
+
+    def inspect(self, name: str) -> Command[LockView]:
+        """The lock as it stands, also if it is free."""
+        ...
+
+    def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
+        """The locks that are held or waited for, by name."""
+        ...

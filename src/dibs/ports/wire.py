@@ -1,0 +1,71 @@
+"""What a store must bring to be talked to: one wire a colour, and a way to hear what it tells unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from dibs.errors import StoreUnreachable
+    from dibs.model.asks import Push
+    from dibs.model.guarantee import Guarantee
+    from dibs.ports.store import LockStore, Reply
+
+
+class Ear(Protocol):
+    """Who listens on this side. May be told from any thread."""
+
+    def deliver(self, push: Push, asked_at: float) -> None:
+        """A push came; `asked_at` is when the last command was asked that its connection had answered by then."""
+        ...
+
+    def ask_again(self) -> None:
+        """A connection was made anew: pushes may have been missed."""
+        ...
+
+
+class Wire(Protocol):
+    """A line to one store that blocks. Safe for many threads. It never sends anything twice."""
+
+    channel: str
+
+    def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
+        """Send and wait for the reply; `StoreUnreachable` when there is none in time."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+class AsyncWire(Protocol):
+    """A line to one store for one event loop. It never sends anything twice."""
+
+    channel: str
+
+    def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
+        """Send at once, behind all that was sent before; `heard` is called on the loop with what comes of it."""
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+class Backend(Protocol):
+    """One store, as its URL names it. Opens nothing until a wire is used."""
+
+    server: str
+    guarantee: Guarantee
+
+    def locks(self, namespace: str) -> LockStore:
+        """How it words questions about locks."""
+        ...
+
+    def blocking(self, ear: Ear, now: Callable[[], float]) -> Wire:
+        """A line for threads; `now` is the clock that asking times are taken from."""
+        ...
+
+    def aio(self, ear: Ear, now: Callable[[], float]) -> AsyncWire:
+        """A line for the running event loop."""
+        ...

@@ -1,0 +1,1 @@
+"""Who runs it: the only room with threads, tasks and clocks of its own."""

@@ -1,0 +1,182 @@
+"""The world of one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, TypeVar
+
+from dibs.errors import LeaseLost, StoreUnreachable
+from dibs.model.storeclock import StoreClock
+from dibs.runtime.blocking import new_token
+
+if TYPE_CHECKING:
+    from dibs.ports.store import Command, Reply
+    from dibs.ports.wire import AsyncWire
+    from dibs.ports.world import Inbox, Outcome, Wake
+
+T = TypeVar("T")
+
+
+class AsyncWorld:
+    """Tasks, a wire that calls back, and inboxes that tasks await."""
+
+    def __init__(self, wire: AsyncWire, inboxes: dict[str, Inbox], now: Callable[[], float], server: str) -> None:
+        self.now, self.token = now, new_token
+        self.loop = asyncio.get_running_loop()
+        self._wire, self._inboxes, self._server = wire, inboxes, server
+        self._clock: StoreClock | None = None
+        self._ran_at = now()
+
+    def store_time(self) -> float | None:
+        return None if self._clock is None else self._clock.reading(self.now())
+
+    def listen(self, owner: str) -> AsyncInbox:
+        self._ran_at = self.now()
+        inbox = self._inboxes[owner] = AsyncInbox(self, self._wire.channel, lambda: self._inboxes.pop(owner, None))
+        return inbox
+
+    async def ask(self, command: Command[T], within: float) -> T:
+        return await self._outcome(self._sent(command), within)
+
+    async def ask_all(
+        self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
+    ) -> Sequence[Outcome[T] | None]:
+        futures = [self._sent(command) for command in commands]
+        give_up_at = self.now() + within
+        while True:
+            outcomes = [_known(future) for future in futures]
+            open_ones = [future for future in futures if not future.done()]
+            left = give_up_at - self.now()
+            if enough(outcomes) or not open_ones or left <= 0:
+                return outcomes
+            await asyncio.wait(open_ones, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+
+    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+        def answered(future: asyncio.Future[T]) -> None:
+            if future.exception() is None:
+                heard(future.result())
+
+        future = self._sent(command)
+        if future.done():
+            answered(future)
+        else:
+            future.add_done_callback(answered)
+
+    async def pause(self, duration: float) -> None:
+        await asyncio.sleep(max(duration, 0.0))
+
+    def ran_at(self) -> float:
+        """When the loop last ran, as far as is known; and a ping, to know more next time."""
+        with suppress(RuntimeError):  # a closed loop runs no more
+            self.loop.call_soon_threadsafe(self._beat)
+        return self._ran_at
+
+    def close(self) -> None:
+        """Hang up."""
+        self._wire.close()
+
+    def _beat(self) -> None:
+        self._ran_at = self.now()
+
+    def _sent(self, command: Command[T]) -> asyncio.Future[T]:
+        """Send now; the future is left to itself when its asker gives up, as the answer will still come."""
+        future: asyncio.Future[T] = self.loop.create_future()
+        self._wire.post(command.words, command.node, partial(self._heard, command, self.now(), future))
+        return future
+
+    def _heard(
+        self, command: Command[T], asked_at: float, future: asyncio.Future[T], outcome: Reply | StoreUnreachable
+    ) -> None:
+        if isinstance(outcome, StoreUnreachable):
+            future.set_exception(outcome)
+            future.exception()  # an asker that has given up will not look: that is no fault to report
+            return
+        if outcome.at is not None:
+            self._clock = StoreClock(outcome.at, asked_at)
+        future.set_result(command.read(outcome.value))
+
+    async def _outcome(self, future: asyncio.Future[T], within: float) -> T:
+        if not future.done():
+            await asyncio.wait([future], timeout=within)
+        if not future.done():
+            raise StoreUnreachable(self._server, after=within)
+        return future.result()
+
+
+class AsyncInbox:
+    """Wake-ups that a task awaits."""
+
+    def __init__(self, world: AsyncWorld, channel: str, close: Callable[[], object]) -> None:
+        self.channel, self.close, self.ran_at = channel, close, world.ran_at
+        self._loop = world.loop
+        self._wakes: deque[Wake] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def put(self, wake: Wake) -> None:
+        self._wakes.append(wake)
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self._ring)
+
+    async def next(self, within: float) -> Wake | None:
+        if not self._wakes and within > 0:
+            self._waiter = self._loop.create_future()
+            timer = None if within == inf else self._loop.call_later(within, self._ring)
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+                if timer is not None:
+                    timer.cancel()
+        return self._wakes.popleft() if self._wakes else None
+
+    def arrived(self) -> Sequence[Wake]:
+        wakes = list(self._wakes)
+        self._wakes.clear()
+        return wakes
+
+    def _ring(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Body:
+    """An async block that is cancelled when its lease is lost: once, and taken back when it leaves."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._cancels_before = self._task.cancelling() if self._task else 0
+        self._is_open = True
+        self._cancelled_for: LeaseLost | None = None
+
+    def stop(self, loss: LeaseLost) -> None:
+        """The lease is lost. May be called from any thread."""
+        with suppress(RuntimeError):  # the loop was closed: nothing runs in it
+            self._loop.call_soon_threadsafe(self._cancel, loss)
+
+    def leave(self, error: BaseException | None) -> LeaseLost | None:
+        """The block is over; gives the loss if it ended by our cancel and by nobody else's."""
+        self._is_open = False
+        if self._task is None or self._cancelled_for is None:
+            return None
+        alone = self._task.uncancel() <= self._cancels_before
+        return self._cancelled_for if alone and isinstance(error, asyncio.CancelledError) else None
+
+    def _cancel(self, loss: LeaseLost) -> None:
+        if self._is_open and self._task is not None:
+            self._cancelled_for = loss
+            self._task.cancel(str(loss))
+
+
+def _known(future: asyncio.Future[T]) -> Outcome[T] | None:
+    if not future.done():
+        return None
+    error = future.exception()
+    if isinstance(error, StoreUnreachable):
+        return error
+    return future.result()

@@ -1,0 +1,122 @@
+"""The world of threads: it never suspends, so one step runs a flow from start to end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from math import inf
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dibs.errors import StoreUnreachable
+from dibs.model.storeclock import StoreClock
+
+if TYPE_CHECKING:
+    from dibs.ports.store import Command
+    from dibs.ports.wire import Wire
+    from dibs.ports.world import Inbox, Outcome, Wake
+
+T = TypeVar("T")
+
+A_MOMENT = 0.2
+"""How long a thread stays to see its farewell answered; what is not is the keeper's to repeat."""
+
+
+def run(flow: Coroutine[Any, Any, T]) -> T:
+    """Run a flow whose world never suspends."""
+    try:
+        flow.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    flow.close()
+    raise RuntimeError("a flow suspended in the blocking world")
+
+
+def new_token() -> str:
+    """128 random bits, as text."""
+    return os.urandom(16).hex()
+
+
+class BlockingWorld:
+    """Threads, a wire that blocks, and inboxes that threads sleep on."""
+
+    def __init__(self, wire: Wire, inboxes: dict[str, Inbox], now: Callable[[], float]) -> None:
+        self.now, self.token = now, new_token
+        self._wire, self._inboxes = wire, inboxes
+        self._clock: StoreClock | None = None
+
+    def store_time(self) -> float | None:
+        return None if self._clock is None else self._clock.reading(self.now())
+
+    def listen(self, owner: str) -> BlockingInbox:
+        inbox = self._inboxes[owner] = BlockingInbox(self._wire.channel, self.now, lambda: self._inboxes.pop(owner, None))
+        return inbox
+
+    async def ask(self, command: Command[T], within: float) -> T:
+        asked_at = self.now()
+        reply = self._wire.send(command.words, command.node, within)
+        if reply.at is not None:
+            self._clock = StoreClock(reply.at, asked_at)
+        return command.read(reply.value)
+
+    async def ask_all(
+        self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
+    ) -> Sequence[Outcome[T] | None]:
+        answered: SimpleQueue[tuple[int, Outcome[T]]] = SimpleQueue()
+        for position, command in enumerate(commands):
+            threading.Thread(target=self._ask_aside, args=(command, within, position, answered), daemon=True).start()
+        outcomes: list[Outcome[T] | None] = [None] * len(commands)
+        give_up_at = self.now() + within
+        while None in outcomes and not enough(outcomes):
+            try:
+                position, outcome = answered.get(timeout=max(give_up_at - self.now(), 0.0))
+            except Empty:
+                break
+            outcomes[position] = outcome
+        return outcomes
+
+    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+        try:
+            reply = self._wire.send(command.words, command.node, A_MOMENT)
+        except StoreUnreachable:
+            return
+        heard(command.read(reply.value))
+
+    async def pause(self, duration: float) -> None:
+        time.sleep(max(duration, 0.0))
+
+    def _ask_aside(
+        self, command: Command[T], within: float, position: int, answered: SimpleQueue[tuple[int, Outcome[T]]]
+    ) -> None:
+        try:
+            outcome: Outcome[T] = run(self.ask(command, within))
+        except StoreUnreachable as error:
+            outcome = error
+        answered.put((position, outcome))
+
+
+class BlockingInbox:
+    """Wake-ups that a thread waits for."""
+
+    def __init__(self, channel: str, now: Callable[[], float], close: Callable[[], object]) -> None:
+        self.channel, self.ran_at, self.close = channel, now, close
+        self._wakes: SimpleQueue[Wake] = SimpleQueue()
+        # A thread that waits here wakes when it is told to, so it counts as running: `ran_at` is always now.
+
+    def put(self, wake: Wake) -> None:
+        self._wakes.put(wake)
+
+    async def next(self, within: float) -> Wake | None:
+        try:
+            return self._wakes.get(timeout=None if within == inf else min(max(within, 0.0), threading.TIMEOUT_MAX))
+        except Empty:
+            return None
+
+    def arrived(self) -> Sequence[Wake]:
+        wakes: list[Wake] = []
+        while not self._wakes.empty():
+            wakes.append(self._wakes.get())
+        return wakes

@@ -1,0 +1,148 @@
+"""All that one client runs: its desk, its keeper, a world for threads and one for each event loop."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from dibs.errors import ClientClosed, DibsError
+from dibs.events import ClosedWhileHolding
+from dibs.flows.desk import Desk, tell_loss
+from dibs.flows.locking import release
+from dibs.model.request import PATIENCE
+from dibs.runtime.blocking import BlockingWorld, run
+from dibs.runtime.clock import boottime
+from dibs.runtime.keeper import KeeperThread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dibs.events import Event, Observer
+    from dibs.flows.hold import Hold
+    from dibs.ports.wire import Backend
+    from dibs.runtime.aio import AsyncWorld
+
+CLOSED = "its client was closed"
+FORKED = "this process was forked from the one that holds it"
+
+
+class Engine:
+    """One client's moving parts. Opens nothing until they are used."""
+
+    def __init__(self, backend: Backend, *, namespace: str, observers: Sequence[Observer]) -> None:
+        self.backend, self._namespace, self._observers = backend, namespace, observers
+        self._is_closed = False
+        self._assemble()
+        _engines.add(self)
+
+    def blocking(self, doing: str) -> BlockingWorld:
+        """The world for threads."""
+        if self._is_closed:
+            raise ClientClosed(doing)
+        return self._world
+
+    def aio(self, doing: str) -> AsyncWorld:
+        """The world for the running event loop."""
+        # Imported here because asyncio alone would double the time that `import dibs` takes.
+        from asyncio import get_running_loop  # noqa: PLC0415
+
+        from dibs.runtime.aio import AsyncWorld  # noqa: PLC0415
+
+        if self._is_closed:
+            raise ClientClosed(doing)
+        loop = get_running_loop()
+        if loop not in self._loops:
+            wire = self.backend.aio(self.desk, boottime)
+            self._loops[loop] = AsyncWorld(wire, self.desk.inboxes, boottime, self.backend.server)
+        return self._loops[loop]
+
+    def serves(self, desk: Desk) -> bool:
+        """Whether what was taken at this desk can still be given back: not when closed, nor in a forked child."""
+        return desk is self.desk and not self._is_closed
+
+    def close(self) -> None:
+        """Stop. Leases still in use end and are left to their TTL: whoever works under them may not have stopped yet."""
+        self._close(CLOSED, work_has_stopped=False)
+
+    def close_at_exit(self) -> None:
+        """The interpreter ends, and with it all work: what is still held is given back."""
+        self._close(CLOSED, work_has_stopped=True)
+
+    def start_over_after_fork(self) -> None:
+        """In a forked child: the leases, the keeper and the lines are the parent's."""
+        holds, is_closed = list(self.desk.holds.values()), self._is_closed
+        self._assemble()
+        self.desk.is_closed = is_closed
+        for hold in holds:
+            hold.lose(FORKED)
+
+    def tell(self, event: Event) -> None:
+        """Show an event to every observer; one that fails must not hurt the lock."""
+        for observer in self._observers:
+            try:
+                observer.on(event)
+            except Exception:  # noqa: BLE001 - there is nobody left to tell
+                _log_failure(observer)
+
+    def _assemble(self) -> None:
+        who = f"{os.uname().nodename}:{os.getpid()}" if hasattr(os, "uname") else f"pid:{os.getpid()}"
+        store = self.backend.locks(self._namespace)
+        self.desk = Desk(store, self.backend.server, tell=self.tell, who=who, nudge=self._nudge)
+        self._wire = self.backend.blocking(self.desk, boottime)
+        self._world = BlockingWorld(self._wire, self.desk.inboxes, boottime)
+        self._keeper = KeeperThread(self._world, self.desk)
+        self._loops: WeakKeyDictionary[Any, AsyncWorld] = WeakKeyDictionary()
+        self._closing = threading.Lock()
+
+    def _nudge(self) -> None:
+        self._keeper.nudge()
+
+    def _close(self, reason: str, *, work_has_stopped: bool) -> None:
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        holds = list(self.desk.holds.values())
+        if work_has_stopped:
+            self._give_back(holds)
+        elif holds:
+            self.tell(ClosedWhileHolding(tuple(hold.name for hold in holds)))
+            for hold in holds:
+                hold.lose(reason)
+                tell_loss(self.desk, hold)
+        self._keeper.stop(PATIENCE)
+        for world in list(self._loops.values()):
+            world.close()
+        self._wire.close()
+
+    def _give_back(self, holds: Sequence[Hold]) -> None:
+        for hold in holds:
+            try:
+                run(release(self._world, self.desk, hold))
+            except DibsError:
+                return  # the store is silent, and the TTL will do it
+
+
+def _log_failure(observer: Observer) -> None:
+    from logging import getLogger  # noqa: PLC0415
+
+    getLogger("dibs").exception("an observer failed: %r", observer)
+
+
+_engines: WeakSet[Engine] = WeakSet()
+
+
+def _for_each(act: Callable[[Engine], None]) -> Callable[[], None]:
+    def act_on_all() -> None:
+        for engine in list(_engines):
+            act(engine)
+
+    return act_on_all
+
+
+atexit.register(_for_each(Engine.close_at_exit))
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_for_each(Engine.start_over_after_fork))

@@ -1,0 +1,25 @@
+"""How each store says it: one room a backend, chosen by the scheme of its URL."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
+
+from dibs.errors import ConfigError
+
+if TYPE_CHECKING:
+    from dibs.ports.wire import Backend
+
+_ROOMS = {"memory": "dibs.stores.memory"}
+
+
+def open_store(url: str) -> Backend:
+    """The backend that a URL names. Its room is imported only now."""
+    scheme, separator, _ = url.partition("://")
+    room = _ROOMS.get(scheme.lower())
+    if not separator or room is None:
+        known = ", ".join(f"{name}://" for name in sorted(_ROOMS))
+        # Of an unknown URL only the scheme is repeated: the rest may hold a password.
+        shown = f"{scheme}://…" if separator else "that"
+        raise ConfigError(f"no store goes by the URL {shown}; use one of {known}")
+    return cast("Backend", import_module(room).open_store(url))

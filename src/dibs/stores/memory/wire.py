@@ -1,0 +1,127 @@
+"""The line to a memory store: a mutex, a clock that is never set, and direct calls for pushes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from dibs.errors import ConfigError, StoreUnreachable
+from dibs.model.guarantee import Guarantee
+from dibs.model.names import name_fault
+from dibs.ports.store import Reply
+from dibs.stores.memory.dialect import MemoryLocks
+from dibs.stores.memory.server import MemoryServer
+
+if TYPE_CHECKING:
+    from dibs.ports.wire import Ear
+
+GUARANTEE = Guarantee(
+    level="fenced",
+    scope="among the threads and tasks of this one process",
+    clocks="one monotonic clock, shared by store and holders",
+    durability="none needed: locks and holders end together with the process",
+)
+
+
+class MemoryBackend:
+    """One memory store and its lines."""
+
+    guarantee = GUARANTEE
+
+    def __init__(self, server: str = "memory://") -> None:
+        self.server = server
+        self._locks = MemoryServer()
+        self._epoch = time.time() - time.monotonic()
+        self._lines: dict[str, MemoryWire] = {}
+        self._numbers = count(1)
+        self._mutex = threading.Lock()
+
+    def locks(self, namespace: str) -> MemoryLocks:
+        return MemoryLocks(namespace)
+
+    def blocking(self, ear: Ear, now: Callable[[], float]) -> MemoryWire:
+        return MemoryWire(self, ear, now, f"line-{next(self._numbers)}")
+
+    def aio(self, ear: Ear, now: Callable[[], float]) -> MemoryWire:
+        return self.blocking(ear, now)
+
+    def execute(self, words: Sequence[Any], line: MemoryWire) -> Reply:
+        """Carry out one command; whoever is to be told of something is told before it is answered."""
+        asked_at = line.now()
+        with self._mutex:
+            self._lines[line.channel] = line
+            line.answered_at = max(line.answered_at, asked_at)
+            at = self._epoch + time.monotonic()
+            value, pushes = self._locks.execute(words, at, self._lines.__contains__)
+            told = [(push, self._lines[push.channel]) for push in pushes if push.channel in self._lines]
+            stamped = [(push, reached, reached.answered_at) for push, reached in told]
+        for push, reached, answered_at in stamped:
+            reached.ear.deliver(push, answered_at)
+        return Reply(value, at)
+
+    def hang_up(self, line: MemoryWire) -> None:
+        """Nobody listens on this line any more."""
+        with self._mutex:
+            self._lines.pop(line.channel, None)
+
+    def start_over_after_fork(self) -> None:
+        """In a forked child: the mutex may have been held by a thread that was not copied."""
+        self._mutex = threading.Lock()
+        self._lines = {}
+
+
+class MemoryWire:
+    """One client's line, for threads and loops alike: an answer is there before the call returns."""
+
+    def __init__(self, backend: MemoryBackend, ear: Ear, now: Callable[[], float], channel: str) -> None:
+        self.ear, self.now, self.channel = ear, now, channel
+        self.answered_at = float("-inf")
+        self._backend, self._is_open = backend, True
+
+    def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
+        if not self._is_open:
+            raise StoreUnreachable(self._backend.server, after=0.0, why="the line was hung up")
+        return self._backend.execute(words, self)
+
+    def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
+        try:
+            outcome: Reply | StoreUnreachable = self.send(words, node, 0.0)
+        except StoreUnreachable as error:
+            outcome = error
+        heard(outcome)
+
+    def close(self) -> None:
+        self._is_open = False
+        self._backend.hang_up(self)
+
+
+_open: WeakValueDictionary[str, MemoryBackend] = WeakValueDictionary()
+_opening = threading.Lock()
+
+
+def open_store(url: str) -> MemoryBackend:
+    """The memory store of that name, which all clients of this process share."""
+    name = url.partition("://")[2]
+    if name and (fault := name_fault(name, what="a memory store's name")):
+        raise ConfigError(f"{url!r} names no memory store: {fault}")
+    with _opening:
+        backend = _open.get(name)
+        if backend is None:
+            backend = _open[name] = MemoryBackend(f"memory://{name}")
+        return backend
+
+
+def _after_fork_in_child() -> None:
+    global _opening  # noqa: PLW0603 - the parent's may be held by a thread that was not copied
+    _opening = threading.Lock()
+    for backend in list(_open.values()):
+        backend.start_over_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

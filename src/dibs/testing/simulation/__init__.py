@@ -1,0 +1,5 @@
+"""The third world: the real flows, attacked by a seed in virtual time."""
+
+from dibs.testing.simulation.story import Verdicts, play
+
+__all__ = ["Verdicts", "play"]

@@ -1,0 +1,292 @@
+"""A process of the fleet: its clock, its lines, its desk and keeper, and the world its flows live in."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dibs.errors import StoreUnreachable
+from dibs.flows.desk import Desk
+from dibs.flows.keeping import Keeper
+from dibs.model.storeclock import StoreClock
+from dibs.ports.store import Command, Reply
+from dibs.ports.world import AskAgain, Outcome, Wake
+from dibs.testing.simulation.agenda import Dead, Task, parked
+from dibs.testing.simulation.network import Line, Server
+
+if TYPE_CHECKING:
+    from dibs.events import Event
+    from dibs.model.asks import Push
+    from dibs.ports.store import LockStore
+    from dibs.testing.simulation.weather import Weather
+
+T = TypeVar("T")
+
+
+class Process:
+    """One process. It can be paused whole, hang in its loop while the keeper goes on, or crash."""
+
+    def __init__(
+        self,
+        name: str,
+        servers: Sequence[Server],
+        store: LockStore,
+        weather: Weather,
+        random: Random,
+        *,
+        tell: Callable[[Process, Event], None],
+    ) -> None:
+        self.name, self.weather, self._random = name, weather, random
+        self.agenda = servers[0].agenda
+        self._offset, self._rate = random.uniform(0, 100), 1 + random.uniform(-weather.drift, weather.drift)
+        self.is_dead = False
+        self.paused_until = self._hung_until = self._hung_at = 0.0
+        self.tasks: list[Task] = []
+        self.running: Task | None = None
+        self._tokens = 0
+        self.lines = [self._line(server, "loop", number) for number, server in enumerate(servers)]
+        self.keeper_line = self._line(servers[0], "keeper", 0)
+        self.channel = random.choice((self.lines[0], self.keeper_line)).channel
+        self.desk = Desk(store, "sim://", lambda event: tell(self, event), name, nudge=self._nudge)
+        self.world = SimWorld(self, self.lines, "loop")
+        keeper_world = SimWorld(self, [self.keeper_line], "keeper")
+        self.nudges = keeper_world.listen("keeper")
+        self.keeper = Keeper(keeper_world, self.desk)
+
+    def clock(self) -> float:
+        """Its own clock: it runs at its own rate and is never set."""
+        return self._offset + self.agenda.now * self._rate
+
+    def true_duration(self, duration: float) -> float:
+        """How long that is for everybody else."""
+        return duration / self._rate
+
+    def token(self) -> str:
+        """A name that nobody else has."""
+        self._tokens += 1
+        owner = f"{self.name}.{self._tokens}"
+        if self.running is not None:
+            self.running.owner = owner
+        return owner
+
+    def spawn(self, flow: Coroutine[Any, Any, None], lane: str = "loop") -> Task:
+        """Start a task of this process."""
+        task = Task(flow, self._parked_user if lane == "loop" else self._parked_keeper)
+        self.tasks.append(task)
+        self.run(lane, self._step, task, 0, None)
+        return task
+
+    def run(self, lane: str, call: Callable[..., object], *args: Any) -> None:
+        """Do something as soon as this process, or this lane of it, runs."""
+        if self.is_dead:
+            return
+        until = max(self.paused_until, self._hung_until) if lane == "loop" else self.paused_until
+        if until > self.agenda.now:
+            self.agenda.at(until, self.run, lane, call, *args)
+        else:
+            call(*args)
+
+    def resume(self, lane: str, task: Task, awaits: int, value: object = None) -> None:
+        """Let a task go on, if it is still at that await."""
+        self.run(lane, self._step, task, awaits, value)
+
+    def crash(self) -> None:
+        """End at once. What was sent still lands; nothing else is said."""
+        self.is_dead = True
+        self.cut_all()
+
+    def end(self) -> None:
+        """The world is over."""
+        self.is_dead, self.running = True, None
+        for task in self.tasks:
+            if not task.is_done:
+                task.drop()
+
+    def heal(self, weather: Weather) -> None:
+        """Nothing goes wrong here any more."""
+        self.weather = weather
+        for line in (*self.lines, self.keeper_line):
+            line.weather = weather
+
+    def cut_all(self) -> None:
+        """Every connection breaks at once."""
+        for line in (*self.lines, self.keeper_line):
+            line.cut()
+
+    def awake_since(self) -> float:
+        """Since when all of it has been running."""
+        return max(self.paused_until, self._hung_until)
+
+    def ran_at(self) -> float:
+        """When its loop last ran, by its own clock."""
+        behind = max(self.paused_until, self._hung_until) - self.agenda.now
+        return self.clock() if behind <= 0 else self._hung_at
+
+    def hear_push(self, push: Push, asked_at: float) -> None:
+        """A push arrived."""
+        self.desk.deliver(push, asked_at)
+
+    def hear_cut(self) -> None:
+        """A line was made anew."""
+        self.desk.ask_again()
+
+    def _line(self, server: Server, lane: str, number: int) -> Line:
+        channel = f"{self.name}/{lane}{number}"
+        return Line(self, server, channel, lane=lane, weather=self.weather, random=self._random)
+
+    def _nudge(self) -> None:
+        self.nudges.put(AskAgain())
+
+    def _step(self, task: Task, awaits: int, value: object) -> None:
+        before, self.running = self.running, task
+        task.resume(awaits, value)
+        self.running = before
+
+    def _cancel(self, task: Task, awaits: int) -> None:
+        before, self.running = self.running, task
+        task.cancel(awaits)
+        self.running = before
+
+    def _parked_keeper(self, task: Task) -> None:
+        """The keeper is at an await: the process may stop here."""
+        self._maybe_stop()
+
+    def _parked_user(self, task: Task) -> None:
+        """A task of the user's is at an await: it may be cancelled here, the loop may hang, the process may stop."""
+        random, weather, agenda = self._random, self.weather, self.agenda
+        if weather.cancel and random.random() < weather.cancel:
+            soon = agenda.now + random.choice((0.0, 0.002, 0.01, 0.3)) * random.random()
+            agenda.at(soon, self.run, "loop", self._cancel, task, task.awaits)
+        if weather.hang and random.random() < weather.hang:
+            self._hung_at = self.clock()
+            self._hung_until = agenda.now + random.uniform(0.1, 3) * weather.ttl
+        self._maybe_stop()
+
+    def _maybe_stop(self) -> None:
+        random, weather = self._random, self.weather
+        if weather.pause and random.random() < weather.pause:
+            self._hung_at = self.clock()
+            self.paused_until = self.agenda.now + random.uniform(0.1, 2.5) * weather.ttl
+        if weather.crash and random.random() < weather.crash:
+            self.agenda.at(self.agenda.now, self.crash)
+
+
+class SimWorld:
+    """The third world: virtual time, and messages that the weather may eat."""
+
+    def __init__(self, process: Process, lines: Sequence[Line], lane: str) -> None:
+        self._process, self._lines, self._lane = process, lines, lane
+        self.now, self.token = process.clock, process.token
+        self._clock: StoreClock | None = None
+
+    def store_time(self) -> float | None:
+        return None if self._clock is None else self._clock.reading(self.now())
+
+    def listen(self, owner: str) -> SimInbox:
+        desk_inboxes = self._process.desk.inboxes if owner != "keeper" else {}
+        inbox = desk_inboxes[owner] = SimInbox(self._process, self._lane, lambda: desk_inboxes.pop(owner, None))
+        return inbox
+
+    async def ask(self, command: Command[T], within: float) -> T:
+        outcome = (await self._ask_all([command], within, lambda _: False))[0]
+        if outcome is None:
+            raise StoreUnreachable("sim://", after=within)
+        if isinstance(outcome, StoreUnreachable):
+            raise outcome
+        return outcome
+
+    async def ask_all(
+        self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
+    ) -> Sequence[Outcome[T] | None]:
+        return await self._ask_all(commands, within, enough)
+
+    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+        def read(outcome: Reply | StoreUnreachable) -> None:
+            if isinstance(outcome, Reply):
+                heard(command.read(outcome.value))
+
+        if not self._process.is_dead:
+            self._lines[command.node].send(command, read)
+
+    async def pause(self, duration: float) -> None:
+        self._wake_in(duration)
+        await parked()
+
+    async def _ask_all(
+        self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
+    ) -> list[Outcome[T] | None]:
+        outcomes: list[Outcome[T] | None] = [None] * len(commands)
+        asked_at, task = self.now(), self._task()
+        waits_at = [task.awaits]
+        for position, command in enumerate(commands):
+            self._lines[command.node].send(command, self._noting(outcomes, position, command, asked_at, waits_at))
+        ends_at = asked_at + within
+        while None in outcomes and not enough(outcomes) and self.now() < ends_at:
+            waits_at[0] = task.awaits
+            self._wake_in(ends_at - self.now())
+            await parked()
+        waits_at[0] = -1
+        return outcomes
+
+    def _noting(
+        self, outcomes: list[Outcome[T] | None], position: int, command: Command[T], asked_at: float, waits_at: list[int]
+    ) -> Callable[[Reply | StoreUnreachable], None]:
+        task = self._task()
+
+        def note(outcome: Reply | StoreUnreachable) -> None:
+            if isinstance(outcome, Reply):
+                if outcome.at is not None:
+                    self._clock = StoreClock(outcome.at, asked_at)
+                outcomes[position] = command.read(outcome.value)
+            else:
+                outcomes[position] = outcome
+            self._process.resume(self._lane, task, waits_at[0])
+
+        return note
+
+    def _wake_in(self, duration: float) -> None:
+        process, task = self._process, self._task()
+        if duration < inf:
+            when = process.agenda.now + process.true_duration(max(duration, 0.0)) + 1e-9
+            process.agenda.at(when, process.resume, self._lane, task, task.awaits)
+
+    def _task(self) -> Task:
+        task = self._process.running
+        if task is None:
+            raise Dead
+        return task
+
+
+class SimInbox:
+    """Wake-ups that a simulated task waits for."""
+
+    def __init__(self, process: Process, lane: str, close: Callable[[], object]) -> None:
+        self._process, self._lane, self.close = process, lane, close
+        self.channel, self.ran_at = getattr(process, "channel", ""), process.ran_at
+        self._wakes: deque[Wake] = deque()
+        self._waiter: tuple[Task, int] | None = None
+
+    def put(self, wake: Wake) -> None:
+        self._wakes.append(wake)
+        if self._waiter is not None:
+            self._process.agenda.at(0.0, self._process.resume, self._lane, *self._waiter)
+
+    async def next(self, within: float) -> Wake | None:
+        process = self._process
+        if not self._wakes and within > 0 and process.running is not None:
+            task = process.running
+            self._waiter = (task, task.awaits)
+            if within < inf:
+                when = process.agenda.now + process.true_duration(within) + 1e-9
+                process.agenda.at(when, process.resume, self._lane, task, task.awaits)
+            await parked()
+            self._waiter = None
+        return self._wakes.popleft() if self._wakes else None
+
+    def arrived(self) -> Sequence[Wake]:
+        wakes = list(self._wakes)
+        self._wakes.clear()
+        return wakes

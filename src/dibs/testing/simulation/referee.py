@@ -1,0 +1,235 @@
+"""Watches one world and says which promise was broken. Knows the truth that no client can see.
+
+I1 accepted writes at a separate resource carry rising fences · I2 fences are unique and rise · I5 nothing
+is left behind · I6 a free lock does not stay unused, and nobody barges · I7 whoever believes it holds, holds,
+and is told in time when it does not · I8 unknown is reported as unknown · I9 nobody else's lock is released.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from dibs.errors import StoreUnreachable
+from dibs.flows.hold import RAN_OUT, Hold
+from dibs.model.asks import Busy, Evict, Leave, Queued
+from dibs.stores.memory.server import BLANK
+from dibs.model.tenure import MARGIN
+
+if TYPE_CHECKING:
+    from dibs.events import Event, Lost
+    from dibs.model.asks import Answer, Ask
+    from dibs.model.lock import Holder, LockState
+    from dibs.testing.simulation.network import Server
+    from dibs.testing.simulation.process import Process
+
+class Referee:
+    """Sees every turn of the store and every outcome of a client."""
+
+    def __init__(self, server: Server, processes: list[Process], trace: list[str] | None = None) -> None:
+        self._server, self._processes, self._trace = server, processes, trace
+        self.faults: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.healed_at: float | None = None
+        self._highest_fence = 0
+        self._excused: set[str] = set()
+        self._granted: dict[str, int] = {}
+        self._told_held: set[str] = set()
+        self._queued_at: dict[str, float] = {}
+        self._released: set[str] = set()
+        self._written: dict[str, tuple[int, str]] = {}
+        self._has_jumped_back = self._fences_may_repeat = False
+        self._free_since: dict[str, float] = {}
+        server.witness = self
+
+    # What the store does.
+
+    def saw(self, name: str, before: LockState, after: LockState, ask: Ask, answer: Answer) -> None:
+        """Hold what one ask did against the law."""
+        if self._trace is not None:
+            self.note("store", f"{name}: {ask} -> {answer}")
+        owner = getattr(ask, "owner", "")
+        was, now = before.holder, after.holder
+        if was is not None and (now is None or now.owner != was.owner):
+            self._judge_removal(name, was.owner, was.fence, ask)
+        if len(after.queue) < len(before.queue):
+            gone = {ticket.owner for ticket in before.queue} - {ticket.owner for ticket in after.queue}
+            if gone := gone - {owner, now.owner if now else ""}:
+                self._fault("I9", f"{ask} on {name} removed the tickets of {sorted(gone)}")
+        if now is not None and (was is None or now.fence != was.fence):
+            self._judge_grant(name, before, now.owner, now.fence, ask)
+        self._note_free(name, now)
+        if isinstance(answer, Queued | Busy):
+            self._told_held.add(owner)
+            if isinstance(answer, Queued):
+                self._queued_at.setdefault(owner, self._server.agenda.now)
+        self._judge_beliefs()
+
+    def _judge_removal(self, name: str, owner: str, fence: int, ask: object) -> None:
+        match ask:
+            case Leave(leaver) if leaver == owner:
+                self._released.add(owner)
+            case Evict(seen) if seen == fence:
+                self._excused.add(owner)
+                self.counts["evictions"] += 1
+            case _:
+                self._fault("I9", f"{ask} took {name} from {owner}")
+
+    def _judge_grant(self, name: str, before: LockState, owner: str, fence: int, ask: object) -> None:
+        asker = getattr(ask, "owner", "")
+        self.counts["grants"] += 1
+        self.counts["hand-overs"] += owner != asker
+        if fence <= self._highest_fence:
+            self._fault("I2", f"{name} was granted to {owner} with fence {fence}, after {self._highest_fence}")
+        self._highest_fence = max(fence, self._highest_fence)
+        self._granted[owner] = fence
+        for ticket in before.queue:
+            if ticket.owner == owner:
+                break
+            if ticket.channel in self._server.listeners and not (isinstance(ask, Leave) and ticket.owner == asker):
+                self._fault("I6", f"{owner} got {name} before {ticket.owner}, who was first")
+        self._judge_idleness(name, owner)
+
+    def _note_free(self, name: str, holder: Holder | None) -> None:
+        if holder is None:
+            self._free_since.setdefault(name, self._server.agenda.now)
+        else:
+            left = holder.expires_at - self._server.clock()
+            self._free_since[name] = self._server.agenda.now + left / self._server.rate
+
+    def _judge_idleness(self, name: str, owner: str) -> None:
+        """After healing, a lock is not free for long while somebody stands in its queue and runs."""
+        free_since = self._free_since.pop(name, None)
+        queued_at = self._queued_at.pop(owner, None)
+        if free_since is None or queued_at is None or self.healed_at is None:
+            return
+        ttl = self._processes[0].weather.ttl
+        process = next(process for process in self._processes if process.name == owner.rpartition(".")[0])
+        ready_at = max(free_since, queued_at, process.awake_since(), self.healed_at + 2 * ttl + 2)
+        idle = self._server.agenda.now - ready_at
+        if idle > 0.1 * ttl + 0.06:
+            self._fault("I6", f"{name} was free for {idle:.3f}s while {owner} waited for it")
+
+    # What clients believe.
+
+    def _judge_beliefs(self) -> None:
+        """I7: belief is truth, unless the store forgot, its clock jumped, or the lock was taken by force."""
+        for process in self._processes:
+            if process.is_dead:
+                continue
+            for hold in process.desk.holds.values():
+                if _believes(process, hold) and hold.owner not in self._excused:
+                    self._judge_belief(process, hold)
+
+    def _judge_belief(self, process: Process, hold: Hold) -> None:
+        holder = self._server.locks.get(hold.name, BLANK).at(self._server.clock()).holder
+        if holder is None or holder.owner != hold.owner or holder.fence != hold.fence:
+            has = f"{holder.owner} (fence {holder.fence}) has it" if holder else "nobody has it"
+            self._fault("I7", f"{process.name} believes in {hold.owner} (fence {hold.fence}), but {has}")
+            self._excused.add(hold.owner)
+
+    def excuse_all(self) -> None:
+        """The store has forgotten, or its clock has jumped: those who hold now cannot know."""
+        self._excused |= self._granted.keys()
+        self._free_since.clear()
+
+    def clock_went_back(self) -> None:
+        """What was over by the store's clock may come again: an old ask is in time, what should expire does not."""
+        self._has_jumped_back = True
+
+    def store_forgot(self) -> None:
+        """Fences rise through this as long as the store's clock is ahead of the last one."""
+        if self._server.clock() * 1e6 <= self._highest_fence:
+            self._highest_fence = 0
+            self._written.clear()
+            self._fences_may_repeat = True
+
+    def entered(self, process: Process, hold: Hold) -> None:
+        """A client begins to work."""
+        self.counts["entered"] += 1
+        if self._granted.get(hold.owner) != hold.fence:
+            self._fault("I8", f"{process.name} entered with fence {hold.fence}, which was never granted to it")
+        self._judge_beliefs()
+
+    def was_told_busy(self, process: Process) -> None:
+        """A client reports that somebody else has the lock."""
+        owner = process.running.owner if process.running else ""
+        self.counts["busy"] += 1
+        if owner not in self._told_held:
+            self._fault("I8", f"{process.name} says that the lock is busy, but the store never said so to {owner}")
+
+    def released(self, process: Process, hold: Hold, *, cleanly: bool) -> None:
+        """A client reports what came of its release."""
+        self.counts["released" if cleanly else "lost"] += 1
+        if cleanly and hold.owner not in self._released:
+            self._fault("I8", f"{process.name} says that it released {hold.owner}, but the store never did")
+
+    def write(self, process: Process, hold: Hold) -> None:
+        """A write reaches the resource, which refuses those below the newest fence it has seen."""
+        fence, writer = self._written.get(hold.name, (0, ""))
+        if hold.fence < fence:
+            self.counts["stale writes refused"] += 1
+            return
+        if hold.fence == fence and writer != hold.owner and not self._fences_may_repeat:
+            self._fault("I1", f"{process.name} and {writer} both wrote with fence {fence}")
+        self.counts["writes"] += 1
+        self._written[hold.name] = (hold.fence, hold.owner)
+
+    def told(self, process: Process, event: Event) -> None:
+        """A process reports an event; a loss must be told before others may be in."""
+        if self._trace is not None:
+            self.note(process.name, repr(event))
+
+    def told_loss(self, process: Process, hold: Hold, event: Lost) -> None:
+        """I7: who lost its lease to silence was told before the margin was used up."""
+        late = process.clock() - hold.tenure.trusted_until - hold.tenure.ttl * MARGIN
+        if event.reason == RAN_OUT and late > 0 and process.paused_until < process.agenda.now - hold.tenure.ttl:
+            self._fault("I7", f"{process.name} was told {late:.3f}s too late that {hold.owner} is lost")
+
+    # The end.
+
+    def failed(self, process: Process, error: BaseException) -> None:
+        """A task ended by an error that nothing explains."""
+        self._fault("I8", f"a task of {process.name} ended by {error!r}")
+
+    def unreachable(self, process: Process, error: StoreUnreachable) -> None:
+        """A client says that nobody knows. After healing it has no reason to."""
+        self.counts["unreachable"] += 1
+        ttl = process.weather.ttl
+        if self.healed_at is not None and process.agenda.now > self.healed_at + 4 * ttl + 4:
+            self._fault("I8", f"{process.name} cannot reach a store that is well: {error}")
+
+    def still_busy(self, process: Process) -> None:
+        """A client did not come to an end in the time that healing and all TTLs take."""
+        self._fault("I6", f"{process.name} still waits at the end")
+
+    def judge_remains(self) -> None:
+        """I5: of those who live nothing is left once all was answered; of the dead nothing once TTLs are over."""
+        at = self._server.clock()
+        alive = {process.name for process in self._processes if not process.is_dead}
+        for name, lock in self._server.locks.items():
+            now = lock.at(at)
+            owners = [ticket.owner for ticket in now.queue] + ([now.holder.owner] if now.holder else [])
+            left = [owner for owner in owners if owner.rpartition(".")[0] in alive]
+            if left and not self._has_jumped_back:
+                self._fault("I5", f"{name} still knows {left}, who have left")
+            if not lock.at(at + 3 * self._processes[0].weather.ttl + 10).is_blank:
+                self._fault("I5", f"{name} will never be forgotten: {lock}")
+
+    def note(self, who: str, what: str) -> None:
+        """A line of the trace."""
+        if self._trace is not None:
+            self._trace.append(f"{self._server.agenda.now:9.4f}  {who:6}  {what}")
+
+    def _fault(self, invariant: str, what: str) -> None:
+        self.faults.append(f"{invariant}: {what} (at {self._server.agenda.now:.4f})")
+        self.note("FAULT", self.faults[-1])
+
+
+def _believes(process: Process, hold: Hold) -> bool:
+    """Whether the process would act on this hold, by its own clock, if it ran now."""
+    if hold.lost_because is not None or hold.is_over:
+        return False
+    return process.clock() < hold.tenure.trusted_until
+
+

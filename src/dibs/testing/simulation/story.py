@@ -1,0 +1,199 @@
+"""One world from its seed to its verdict: a few processes, one or two locks, some weather."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from dibs.errors import StoreUnreachable
+from dibs.events import Event, Lost
+from dibs.flows import locking, overseeing
+from dibs.flows.hold import Hold
+from dibs.model.asks import Busy
+from dibs.model.request import Request
+from dibs.model.tenure import Verdict
+from dibs.stores.memory.dialect import MemoryLocks
+from dibs.testing.simulation.agenda import Agenda, Cancelled
+from dibs.testing.simulation.network import Server
+from dibs.testing.simulation.process import Process
+from dibs.testing.simulation.referee import Referee
+from dibs.testing.simulation.weather import CALM, Weather, draw
+
+if TYPE_CHECKING:
+    from dibs.testing.simulation.agenda import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What the referee found in one world."""
+
+    seed: int
+    weather: Weather
+    faults: tuple[str, ...]
+    counts: Counter[str]
+    trace: tuple[str, ...] = ()
+
+
+def play(seed: int, *, weather: Weather | None = None, with_trace: bool = False) -> Verdicts:
+    """Run the world of a seed. The same seed is the same world, to the last message."""
+    random = Random(seed)
+    story = _Story(random, weather or draw(random), [] if with_trace else None)
+    story.run()
+    referee = story.referee
+    return Verdicts(seed, story.weather, tuple(referee.faults), referee.counts, tuple(story.trace or ()))
+
+
+class _Story:
+    """The cast and the plot."""
+
+    def __init__(self, random: Random, weather: Weather, trace: list[str] | None) -> None:
+        self._random, self.weather, self.trace = random, weather, trace
+        self._agenda = Agenda()
+        rate = 1 + random.uniform(-weather.drift, weather.drift)
+        self._server = Server(self._agenda, rate=rate)
+        self._processes: list[Process] = []
+        self.referee = Referee(self._server, self._processes, trace)
+        self._scripts: list[tuple[Process, Task]] = []
+        self._names = ["a"] if random.random() < 0.8 else ["a", "b"]
+        self._admin = self._process("admin", replace(CALM, ttl=weather.ttl))
+        self._to_begin = 0
+
+    def run(self) -> None:
+        """Rising action, healing, and the end."""
+        random, ttl = self._random, self.weather.ttl
+        for number in range(random.choice((2, 2, 3, 3, 4))):
+            process = self._process(f"p{number}", self.weather)
+            process.spawn(process.keeper.serve(process.nudges), "keeper")
+            for _ in range(random.choice((1, 1, 1, 2))):
+                self._to_begin += 1
+                begins_at = random.random() * 0.3 * ttl * random.choice((0, 0, 1))
+                self._agenda.at(begins_at, self._begin, process)
+        for disaster in self.weather.disasters:
+            self._agenda.at(random.uniform(0.05, 3) * ttl, self._strike, disaster)
+        heals_at = random.uniform(1, 4) * ttl
+        self._agenda.run(heals_at, self._is_over)
+        self._heal()
+        self._agenda.run(heals_at + 40 * ttl + 60, self._is_over)
+        self._agenda.run(self._agenda.now + 2 * ttl + 4, lambda: False)
+        self._judge()
+
+    def _process(self, name: str, weather: Weather) -> Process:
+        process = Process(name, [self._server], MemoryLocks(""), weather, self._random, tell=self._tell)
+        self._processes.append(process)
+        return process
+
+    def _begin(self, process: Process) -> None:
+        self._to_begin -= 1
+        if not process.is_dead:
+            self._scripts.append((process, process.spawn(self._client(process))))
+
+    def _heal(self) -> None:
+        """From here on nothing goes wrong any more; what was under way still arrives."""
+        self.referee.note("world", "heals")
+        self.referee.healed_at = self._agenda.now
+        well = replace(CALM, ttl=self.weather.ttl)
+        for process in self._processes:
+            process.heal(well)
+
+    def _is_over(self) -> bool:
+        return self._to_begin == 0 and all(
+            process.is_dead or (task.is_done and not process.desk.debts) for process, task in self._scripts
+        )
+
+    def _judge(self) -> None:
+        for process, task in self._scripts:
+            if task.error is not None:
+                self.referee.failed(process, task.error)
+            elif not task.is_done and not process.is_dead:
+                self.referee.still_busy(process)
+        self.referee.judge_remains()
+        for process in self._processes:
+            process.end()
+
+    def _tell(self, process: Process, event: Event) -> None:
+        self.referee.told(process, event)
+
+    # What the clients do.
+
+    async def _client(self, process: Process) -> None:
+        for _ in range(self._random.choice((1, 2, 2, 3))):
+            try:
+                await self._once(process)
+            except Cancelled:
+                self.referee.counts["cancelled"] += 1
+            except StoreUnreachable as error:
+                self.referee.unreachable(process, error)
+
+    async def _once(self, process: Process) -> None:
+        random, world, desk = self._random, process.world, process.desk
+        request = self._request()
+        taken = await locking.acquire(world, desk, request, watchers=())
+        if isinstance(taken, Busy):
+            self.referee.was_told_busy(process)
+            return
+        self.referee.entered(process, taken)
+        try:
+            for _ in range(random.choice((1, 1, 2, 4))):
+                await world.pause(random.choice((0.01, 0.1, 0.5, 1.5)) * random.random() * request.ttl)
+                if taken.check(world.now()) is Verdict.LOST:
+                    break
+                self._agenda.at(self._agenda.now + self.weather.delay(random), self.referee.write, process, taken)
+                if random.random() < 0.2:
+                    await locking.prolong(world, desk, taken)
+        finally:
+            await self._give_back(process, taken)
+
+    async def _give_back(self, process: Process, hold: Hold) -> None:
+        loss = await locking.release(process.world, process.desk, hold)
+        self.referee.released(process, hold, cleanly=loss is None)
+
+    def _request(self) -> Request:
+        random, ttl = self._random, self.weather.ttl
+        wait = random.choice((None, None, None, 0.0, random.uniform(0.1, 3) * ttl))
+        return Request(
+            random.choice(self._names),
+            ttl * random.choice((1.0, 1.0, 0.5)),
+            wait,
+            renew=random.random() < 0.85,
+            max_hold=ttl * random.uniform(1, 3) if random.random() < 0.2 else None,
+        )
+
+    # What befalls the server.
+
+    def _strike(self, disaster: str) -> None:
+        if self.referee.healed_at is not None:
+            return
+        self.referee.note("world", disaster)
+        self.referee.counts[disaster] += 1
+        random, ttl, server = self._random, self.weather.ttl, self._server
+        match disaster:
+            case "restart":
+                self._restart()
+            case "forget":
+                server.forget()
+                self.referee.excuse_all()
+                self.referee.store_forgot()
+                self._restart()
+            case "jump ahead":
+                server.offset += random.uniform(0.2, 5) * ttl
+                self.referee.excuse_all()
+            case "jump back":
+                server.offset -= random.uniform(0.2, 2) * ttl
+                self.referee.excuse_all()
+                self.referee.clock_went_back()
+            case "stall":
+                server.stalled_until = self._agenda.now + random.uniform(0.2, 1.5) * ttl
+            case _:
+                self._admin.spawn(self._evict(random.choice(self._names)))
+
+    def _restart(self) -> None:
+        self._server.stalled_until = self._agenda.now + self._random.uniform(0.01, 0.5)
+        for process in self._processes:
+            process.cut_all()
+
+    async def _evict(self, name: str) -> None:
+        seen = await overseeing.inspect(self._admin.world, self._admin.desk, name)
+        if seen.held is not None:
+            await overseeing.evict(self._admin.world, self._admin.desk, name, fence=seen.held.fence, reason="sim")
