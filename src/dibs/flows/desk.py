@@ -47,6 +47,7 @@ class Debt:
     leave: Leave
     due_at: float
     forget_at: float
+    tries: int = 0
 
 
 @dataclass(slots=True)
@@ -124,7 +125,7 @@ def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> Non
 
 
 def tell_loss(desk: Desk, hold: Hold) -> None:
-    """Tell everybody who wants to know that a lease was lost, once."""
+    """Take a lease off the desk; if it was lost, tell everybody who wants to know, once."""
     desk.strike(hold)
     loss = hold.loss()
     if loss is None or not hold.first_to_tell():

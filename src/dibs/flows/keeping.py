@@ -1,28 +1,32 @@
-"""What the keeper does: renews leases, keeps tickets alive, repeats what is owed, tells of losses."""
+"""What the keeper does: renews leases, keeps tickets alive, repeats what is owed, tells of losses.
+
+It never waits for an answer: whatever it sends is sent in passing, and the answer is heard when it comes. So a
+silent store cannot keep it from telling a holder, in time, that its lease is over.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
 from dibs.errors import StoreUnreachable
 from dibs.events import Abandoned, HeldLong, StoreBack, StoreSilent, Stumbled
-from dibs.flows.desk import RETRY, Debt, Waiting, owe, tell_loss
+from dibs.flows.desk import RETRY, Waiting, owe, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
 from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Queued, Renew, Said
+from dibs.model.backoff import backoff
 from dibs.model.request import PATIENCE
 from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import AskAgain, Handed, StillQueued
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dibs.flows.desk import Desk
     from dibs.ports.world import Inbox, World
 
 BATCH = 1_000
 """The most leases and tickets that one command renews."""
-
 
 _Kept = tuple[Hold | Waiting, KeepAlive | Renew]
 
@@ -32,32 +36,33 @@ class Keeper:
 
     def __init__(self, world: World, desk: Desk) -> None:
         self._world, self._desk = world, desk
+        self._unanswered_since: float | None = None
         self._silent_since: float | None = None
 
     async def serve(self, inbox: Inbox) -> None:
         """Go round whenever something is due or the desk nudges, until it is closed."""
         while not self._desk.is_closed:
             self._desk.wakes_at = inf
-            await self._round()
+            try:
+                self._go_round()
+            except Exception as error:  # noqa: BLE001 - the keeper must outlive whatever this was
+                self._desk.tell(Stumbled("keeping leases", repr(error)))
+                await self._world.pause(RETRY)
             self._desk.wakes_at = self._due_at()
             await inbox.next(max(self._desk.wakes_at - self._world.now(), 0.0))
 
-    async def _round(self) -> None:
-        try:
-            self._judge()
-            self._collect_abandoned()
-            await self._keep()
-            await self.pay()
-        except StoreUnreachable as error:
-            self._found_silent(error)
-        except Exception as error:  # noqa: BLE001 - the keeper must outlive whatever this was
-            self._desk.tell(Stumbled("keeping leases", repr(error)))
-            await self._world.pause(RETRY)
-        self._judge()
-
-    def _judge(self) -> None:
-        """Tell of every loss that has come to light, and of holds that last suspiciously long."""
+    def _go_round(self) -> None:
         now = self._world.now()
+        self._judge(now)
+        self._collect_abandoned()
+        due = [*_leases_due(self._desk, now), *_tickets_due(self._desk, now)]
+        for start in range(0, len(due), BATCH):
+            self._keep(due[start : start + BATCH], now)
+        self._repeat_debts(now)
+        self._note_silence(now)
+
+    def _judge(self, now: float) -> None:
+        """Tell of every loss that has come to light, and of holds that last suspiciously long."""
         for hold in list(self._desk.holds.values()):
             if hold.check(now) is Verdict.LOST:
                 tell_loss(self._desk, hold)
@@ -71,48 +76,37 @@ class Keeper:
             self._desk.tell(Abandoned(hold.name, hold.fence))
             owe(self._world, self._desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)
 
-    async def _keep(self) -> None:
-        now = self._world.now()
-        everything: list[_Kept] = [*_leases_due(self._desk, now), *_tickets_due(self._desk, now)]
-        for start in range(0, len(everything), BATCH):
-            await self._keep_batch(everything[start : start + BATCH])
-
-    async def _keep_batch(self, batch: Sequence[_Kept]) -> None:
-        asked_at = self._world.now()
+    def _keep(self, batch: Sequence[_Kept], asked_at: float) -> None:
+        if self._unanswered_since is None:
+            self._unanswered_since = asked_at
         command = self._desk.store.keep([(item.name, ask) for item, ask in batch])
-        answers = await self._world.ask(command, self._time_to_answer(asked_at))
-        self._found_answering()
-        for (item, ask), answer in zip(batch, answers, strict=True):
-            self._heard(item, Tenure(ask.ttl, asked_at), answer)
+        self._world.later(command, partial(self._heard, batch, asked_at))
 
-    def _heard(self, item: Hold | Waiting, tenure: Tenure, answer: KeepAnswer) -> None:
-        if isinstance(item, Waiting):
-            item.inbox.put(_wake(tenure, answer))
-        elif answer is Said.KEPT:
-            item.prolong(tenure, self._world.now())
-        else:
-            item.lose(FORGOTTEN)
-
-    async def pay(self) -> None:
-        """Repeat the leaves that were not answered; one that is, whatever the answer, is paid."""
+    def _heard(self, batch: Sequence[_Kept], asked_at: float, answers: Sequence[KeepAnswer]) -> None:
         now = self._world.now()
+        self._note_answer(now)
+        for (item, ask), answer in zip(batch, answers, strict=True):
+            if isinstance(item, Waiting):
+                item.inbox.put(_wake(asked_at, answer))
+            elif answer is Said.KEPT:
+                item.prolong(Tenure(ask.ttl, asked_at), now)
+            else:
+                item.lose(FORGOTTEN)
+                self._desk.nudge()
+
+    def _repeat_debts(self, now: float) -> None:
+        """Say again what was not answered; once it is, whatever the answer, it is paid."""
         for owner, debt in list(self._desk.debts.items()):
             if debt.forget_at <= now:
                 self._desk.debts.pop(owner, None)
             elif debt.due_at <= now:
-                await self._pay_one(owner, debt)
+                debt.tries += 1
+                debt.due_at = now + RETRY + backoff(debt.tries, owner)
+                self._world.later(self._desk.store.leave(debt.name, debt.leave), partial(self._paid, owner))
 
-    async def _pay_one(self, owner: str, debt: Debt) -> None:
-        now = self._world.now()
-        debt.due_at = now + RETRY
-        await self._world.ask(self._desk.store.leave(debt.name, debt.leave), self._time_to_answer(now))
-        self._found_answering()
+    def _paid(self, owner: str, _: object) -> None:
+        self._note_answer(self._world.now())
         self._desk.debts.pop(owner, None)
-
-    def _time_to_answer(self, now: float) -> float:
-        """No longer than until a lease is lost, so that its holder is told within the margin."""
-        ends = min((hold.tenure.tell_by for hold in list(self._desk.holds.values())), default=inf)
-        return min(PATIENCE, max(ends - now, 0.0))
 
     def _due_at(self) -> float:
         desk = self._desk
@@ -121,15 +115,28 @@ class Keeper:
         dues += [debt.due_at for debt in list(desk.debts.values())]
         return min(dues, default=inf)
 
-    def _found_silent(self, error: StoreUnreachable) -> None:
-        if self._silent_since is None:
-            self._silent_since = self._world.now()
-            self._desk.tell(StoreSilent(error.server, error.why))
+    def _note_silence(self, now: float) -> None:
+        since = self._unanswered_since
+        if since is not None and now - since > PATIENCE and self._silent_since is None:
+            self._silent_since = since
+            self._desk.tell(StoreSilent(self._desk.server, "renewals are not answered"))
 
-    def _found_answering(self) -> None:
+    def _note_answer(self, now: float) -> None:
+        self._unanswered_since = None
         if self._silent_since is not None:
-            self._desk.tell(StoreBack(self._world.now() - self._silent_since))
+            self._desk.tell(StoreBack(now - self._silent_since))
             self._silent_since = None
+
+
+async def settle(world: World, desk: Desk) -> None:
+    """Before the line is hung up: say once more what is owed, and wait a little for the answers."""
+    give_up_at = world.now() + PATIENCE
+    for owner, debt in list(desk.debts.items()):
+        try:
+            await world.ask(desk.store.leave(debt.name, debt.leave), max(give_up_at - world.now(), 0.0))
+        except StoreUnreachable:
+            return  # the TTL will do it
+        desk.debts.pop(owner, None)
 
 
 def _leases_due(desk: Desk, now: float) -> list[_Kept]:
@@ -157,10 +164,10 @@ def _tickets_due(desk: Desk, now: float) -> list[_Kept]:
     return due
 
 
-def _wake(tenure: Tenure, answer: KeepAnswer) -> Handed | StillQueued | AskAgain:
+def _wake(asked_at: float, answer: KeepAnswer) -> Handed | StillQueued | AskAgain:
     match answer:
         case Granted(fence):
-            return Handed(fence, tenure.asked_at)
+            return Handed(fence, asked_at)
         case Queued(ask_again_in=again):
             return StillQueued(again)
         case _:

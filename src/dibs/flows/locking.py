@@ -60,22 +60,22 @@ async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
 
 
 async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
-    """Give the lock back; tells of a loss if it was not ours any more. Belief ends first."""
+    """Give the lock back; gives the loss if it was not ours any more. Belief ends first, and a loss is told at once."""
     hold.check(world.now())
     if not hold.end():
         return None
-    desk.strike(hold)
+    tell_loss(desk, hold)
     leave = Leave(hold.owner, hold.bar_until)
     try:
         answer = await world.ask(desk.store.leave(hold.name, leave), PATIENCE)
     except BaseException:
         owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
-    if answer is not Said.RELEASED and hold.lost_because is None:
-        hold.lost_because = FORGOTTEN
-    if hold.lost_because is None:
+    if hold.lost_because is None and answer is Said.RELEASED:
         desk.tell(Released(hold.name, hold.fence, hold.held_for(world.now())))
-    tell_loss(desk, hold)
+    elif hold.lost_because is None:
+        hold.lost_because = FORGOTTEN
+        tell_loss(desk, hold)
     return hold.loss()
 
 

@@ -40,11 +40,6 @@ class Tenure:
         """The end of trust, before the store could let anybody else in."""
         return self.asked_at + self.ttl * (1 - MARGIN)
 
-    @property
-    def tell_by(self) -> float:
-        """When at the latest the holder must have heard that trust has ended: half the margin later."""
-        return self.asked_at + self.ttl * (1 - MARGIN / 2)
-
     def judge(self, now: float) -> Verdict:
         """Whether the lease stands at this moment."""
         if now >= self.trusted_until:

@@ -24,31 +24,29 @@ class Ear(Protocol):
         ...
 
 
-class Wire(Protocol):
-    """A line to one store that blocks. Safe for many threads. It never sends anything twice."""
+class Line(Protocol):
+    """A line to one store, on which nothing blocks. It never sends anything twice."""
 
     channel: str
+    """Where the store pushes what concerns us; pushes and replies come in the order they were made."""
+
+    def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
+        """Send at once, behind all that was sent before; `heard` is told what comes of it, if anything does.
+
+        An event loop's line calls it on that loop, the line for threads on any thread.
+        """
+        ...
+
+    def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+class Wire(Line, Protocol):
+    """A line for threads: it can be waited on, too. Safe for many threads."""
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         """Send and wait for the reply; `StoreUnreachable` when there is none in time."""
-        ...
-
-    def close(self) -> None:
-        """Hang up."""
-        ...
-
-
-class AsyncWire(Protocol):
-    """A line to one store for one event loop. It never sends anything twice."""
-
-    channel: str
-
-    def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
-        """Send at once, behind all that was sent before; `heard` is called on the loop with what comes of it."""
-        ...
-
-    def close(self) -> None:
-        """Hang up."""
         ...
 
 
@@ -66,6 +64,6 @@ class Backend(Protocol):
         """A line for threads; `now` is the clock that asking times are taken from."""
         ...
 
-    def aio(self, ear: Ear, now: Callable[[], float]) -> AsyncWire:
+    def aio(self, ear: Ear, now: Callable[[], float]) -> Line:
         """A line for the running event loop."""
         ...

@@ -16,7 +16,7 @@ from dibs.runtime.blocking import new_token
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command, Reply
-    from dibs.ports.wire import AsyncWire
+    from dibs.ports.wire import Line
     from dibs.ports.world import Inbox, Outcome, Wake
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class AsyncWorld:
     """Tasks, a wire that calls back, and inboxes that tasks await."""
 
-    def __init__(self, wire: AsyncWire, inboxes: dict[str, Inbox], now: Callable[[], float], server: str) -> None:
+    def __init__(self, wire: Line, inboxes: dict[str, Inbox], now: Callable[[], float], server: str) -> None:
         self.now, self.token = now, new_token
         self.loop = asyncio.get_running_loop()
         self._wire, self._inboxes, self._server = wire, inboxes, server

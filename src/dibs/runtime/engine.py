@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary, WeakSet
 from dibs.errors import ClientClosed, DibsError
 from dibs.events import ClosedWhileHolding
 from dibs.flows.desk import Desk, tell_loss
+from dibs.flows.keeping import settle
 from dibs.flows.locking import release
 from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import BlockingWorld, run
 from dibs.runtime.clock import boottime
-from dibs.runtime.keeper import KeeperThread
+from dibs.runtime.keeper import KeeperThread, KeeperWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +94,7 @@ class Engine:
         self.desk = Desk(store, self.backend.server, tell=self.tell, who=who, nudge=self._nudge)
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, self.desk.inboxes, boottime)
-        self._keeper = KeeperThread(self._world, self.desk)
+        self._keeper = KeeperThread(KeeperWorld(self._wire, self.desk.inboxes, boottime), self.desk)
         self._loops: WeakKeyDictionary[Any, AsyncWorld] = WeakKeyDictionary()
         self._closing = threading.Lock()
 
@@ -114,6 +115,7 @@ class Engine:
                 hold.lose(reason)
                 tell_loss(self.desk, hold)
         self._keeper.stop(PATIENCE)
+        run(settle(self._world, self.desk))
         for world in list(self._loops.values()):
             world.close()
         self._wire.close()

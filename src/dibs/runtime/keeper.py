@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from dibs.flows.keeping import Keeper
+from dibs.ports.store import Command, Reply
 from dibs.ports.world import AskAgain
-from dibs.runtime.blocking import run
+from dibs.runtime.blocking import BlockingInbox, BlockingWorld, run
 
 if TYPE_CHECKING:
+    from dibs.errors import StoreUnreachable
     from dibs.flows.desk import Desk
-    from dibs.runtime.blocking import BlockingWorld
+
+T = TypeVar("T")
+
+
+class KeeperWorld(BlockingWorld):
+    """The keeper's: like any thread's, but what it sends in passing it does not stay for."""
+
+    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+        def answered(outcome: Reply | StoreUnreachable) -> None:
+            if isinstance(outcome, Reply):
+                heard(command.read(outcome.value))
+
+        self._wire.post(command.words, command.node, answered)
 
 
 class KeeperThread:
     """Starts at the first thing to look after, sleeps while there is nothing."""
 
-    def __init__(self, world: BlockingWorld, desk: Desk) -> None:
-        self._keeper, self._inbox = Keeper(world, desk), world.listen("keeper")
+    def __init__(self, world: KeeperWorld, desk: Desk) -> None:
+        self._keeper, self._inbox = Keeper(world, desk), BlockingInbox("", world.now, lambda: None)
         self._desk = desk
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -33,7 +48,7 @@ class KeeperThread:
                     self._thread.start()
 
     def stop(self, within: float) -> None:
-        """End the rounds, and try once more to have our farewells heard."""
+        """End the rounds."""
         self._desk.is_closed = True
         self._inbox.put(AskAgain())
         if self._thread is not None and self._thread is not threading.current_thread():

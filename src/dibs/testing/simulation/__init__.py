@@ -1,5 +1,6 @@
 """The third world: the real flows, attacked by a seed in virtual time."""
 
+from dibs.testing.simulation.copies import play_copies
 from dibs.testing.simulation.story import Verdicts, play
 
-__all__ = ["Verdicts", "play"]
+__all__ = ["Verdicts", "play", "play_copies"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -57,11 +58,13 @@ def _attack(seeds: range, jobs: int) -> int:
 def _attack_some(seeds: Iterable[int]) -> tuple[Counter[str], list[tuple[int, str]]]:
     counts: Counter[str] = Counter()
     faulty: list[tuple[int, str]] = []
+    gc.disable()  # worlds are small and short-lived; collecting between chunks is a third faster
     for seed in seeds:
         found = play(seed)
         counts.update(found.counts)
         if found.faults:
             faulty.append((seed, found.faults[0]))
+    gc.collect()
     return counts, faulty
 
 

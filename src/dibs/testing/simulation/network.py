@@ -121,10 +121,11 @@ class Line:
             self._agenda.at(self._agenda.now + random.uniform(0, 0.01), self.cut)
         if weather.lost and random.random() < weather.lost:
             return
-        self._sent_until = max(self._sent_until, self._agenda.now + weather.delay(random))
-        self._agenda.at(self._sent_until, self._land, message)
+        arrives_at = self._agenda.now + weather.delay(random)
+        self._sent_until = arrives_at = max(self._sent_until, arrives_at)
+        self._agenda.at(arrives_at, self._land, message)
         if weather.twice and random.random() < weather.twice:
-            self._agenda.at(self._sent_until, self._land, message)
+            self._agenda.at(arrives_at, self._land, message)
 
     def bring(self, push: Push) -> None:
         """The server tells us something, behind all that it has answered."""

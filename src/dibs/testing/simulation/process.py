@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,18 +44,18 @@ class Process:
         self.agenda = servers[0].agenda
         self._offset, self._rate = random.uniform(0, 100), 1 + random.uniform(-weather.drift, weather.drift)
         self.is_dead = False
-        self.paused_until = self._hung_until = self._hung_at = 0.0
+        self.paused_until = self._loop_until = self._stopped_at = 0.0
         self.tasks: list[Task] = []
         self.running: Task | None = None
         self._tokens = 0
+        self.heard_evicted: set[int] = set()
         self.lines = [self._line(server, "loop", number) for number, server in enumerate(servers)]
         self.keeper_line = self._line(servers[0], "keeper", 0)
         self.channel = random.choice((self.lines[0], self.keeper_line)).channel
         self.desk = Desk(store, "sim://", lambda event: tell(self, event), name, nudge=self._nudge)
         self.world = SimWorld(self, self.lines, "loop")
-        keeper_world = SimWorld(self, [self.keeper_line], "keeper")
-        self.nudges = keeper_world.listen("keeper")
-        self.keeper = Keeper(keeper_world, self.desk)
+        self.keeper = Keeper(SimWorld(self, [self.keeper_line], "keeper"), self.desk)
+        self.nudges = SimInbox(self, "keeper", lambda: None)
 
     def clock(self) -> float:
         """Its own clock: it runs at its own rate and is never set."""
@@ -83,7 +84,7 @@ class Process:
         """Do something as soon as this process, or this lane of it, runs."""
         if self.is_dead:
             return
-        until = max(self.paused_until, self._hung_until) if lane == "loop" else self.paused_until
+        until = self._loop_until if lane == "loop" else self.paused_until
         if until > self.agenda.now:
             self.agenda.at(until, self.run, lane, call, *args)
         else:
@@ -118,15 +119,16 @@ class Process:
 
     def awake_since(self) -> float:
         """Since when all of it has been running."""
-        return max(self.paused_until, self._hung_until)
+        return self._loop_until
 
     def ran_at(self) -> float:
         """When its loop last ran, by its own clock."""
-        behind = max(self.paused_until, self._hung_until) - self.agenda.now
-        return self.clock() if behind <= 0 else self._hung_at
+        return self.clock() if self._loop_until <= self.agenda.now else self._stopped_at
 
     def hear_push(self, push: Push, asked_at: float) -> None:
         """A push arrived."""
+        if push.kind == "evicted":
+            self.heard_evicted.add(push.fence)
         self.desk.deliver(push, asked_at)
 
     def hear_cut(self) -> None:
@@ -161,15 +163,18 @@ class Process:
             soon = agenda.now + random.choice((0.0, 0.002, 0.01, 0.3)) * random.random()
             agenda.at(soon, self.run, "loop", self._cancel, task, task.awaits)
         if weather.hang and random.random() < weather.hang:
-            self._hung_at = self.clock()
-            self._hung_until = agenda.now + random.uniform(0.1, 3) * weather.ttl
+            self._stop_loop(agenda.now + random.uniform(0.1, 3) * weather.ttl)
         self._maybe_stop()
+
+    def _stop_loop(self, until: float) -> None:
+        self._stopped_at = self.clock()
+        self._loop_until = max(self._loop_until, until)
 
     def _maybe_stop(self) -> None:
         random, weather = self._random, self.weather
         if weather.pause and random.random() < weather.pause:
-            self._hung_at = self.clock()
             self.paused_until = self.agenda.now + random.uniform(0.1, 2.5) * weather.ttl
+            self._stop_loop(self.paused_until)
         if weather.crash and random.random() < weather.crash:
             self.agenda.at(self.agenda.now, self.crash)
 
@@ -186,22 +191,48 @@ class SimWorld:
         return None if self._clock is None else self._clock.reading(self.now())
 
     def listen(self, owner: str) -> SimInbox:
-        desk_inboxes = self._process.desk.inboxes if owner != "keeper" else {}
-        inbox = desk_inboxes[owner] = SimInbox(self._process, self._lane, lambda: desk_inboxes.pop(owner, None))
+        inboxes = self._process.desk.inboxes
+        inbox = inboxes[owner] = SimInbox(self._process, self._lane, lambda: inboxes.pop(owner, None))
         return inbox
 
     async def ask(self, command: Command[T], within: float) -> T:
-        outcome = (await self._ask_all([command], within, lambda _: False))[0]
-        if outcome is None:
-            raise StoreUnreachable("sim://", after=within)
+        task, asked_at = self._task(), self.now()
+        awaits, answers = task.awaits, list[Reply | StoreUnreachable]()
+
+        def heard(outcome: Reply | StoreUnreachable) -> None:
+            self._note_time(outcome, asked_at)
+            answers.append(outcome)
+            self._process.resume(self._lane, task, awaits)
+
+        self._lines[command.node].send(command, heard)
+        self._wake_in(within)
+        await parked()
+        outcome = answers[0] if answers else StoreUnreachable("sim://", after=within)
         if isinstance(outcome, StoreUnreachable):
             raise outcome
-        return outcome
+        return command.read(outcome.value)
 
     async def ask_all(
         self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
     ) -> Sequence[Outcome[T] | None]:
-        return await self._ask_all(commands, within, enough)
+        outcomes: list[Outcome[T] | None] = [None] * len(commands)
+        task, asked_at = self._task(), self.now()
+
+        def heard(position: int, command: Command[T], outcome: Reply | StoreUnreachable) -> None:
+            self._note_time(outcome, asked_at)
+            outcomes[position] = command.read(outcome.value) if isinstance(outcome, Reply) else outcome
+            if waiting:
+                self._process.resume(self._lane, task, waiting[0])
+
+        waiting: list[int] = []
+        for position, command in enumerate(commands):
+            self._lines[command.node].send(command, partial(heard, position, command))
+        while None in outcomes and not enough(outcomes) and self.now() < asked_at + within:
+            waiting[:] = [task.awaits]
+            self._wake_in(asked_at + within - self.now())
+            await parked()
+        waiting.clear()
+        return outcomes
 
     def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
         def read(outcome: Reply | StoreUnreachable) -> None:
@@ -215,37 +246,9 @@ class SimWorld:
         self._wake_in(duration)
         await parked()
 
-    async def _ask_all(
-        self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
-    ) -> list[Outcome[T] | None]:
-        outcomes: list[Outcome[T] | None] = [None] * len(commands)
-        asked_at, task = self.now(), self._task()
-        waits_at = [task.awaits]
-        for position, command in enumerate(commands):
-            self._lines[command.node].send(command, self._noting(outcomes, position, command, asked_at, waits_at))
-        ends_at = asked_at + within
-        while None in outcomes and not enough(outcomes) and self.now() < ends_at:
-            waits_at[0] = task.awaits
-            self._wake_in(ends_at - self.now())
-            await parked()
-        waits_at[0] = -1
-        return outcomes
-
-    def _noting(
-        self, outcomes: list[Outcome[T] | None], position: int, command: Command[T], asked_at: float, waits_at: list[int]
-    ) -> Callable[[Reply | StoreUnreachable], None]:
-        task = self._task()
-
-        def note(outcome: Reply | StoreUnreachable) -> None:
-            if isinstance(outcome, Reply):
-                if outcome.at is not None:
-                    self._clock = StoreClock(outcome.at, asked_at)
-                outcomes[position] = command.read(outcome.value)
-            else:
-                outcomes[position] = outcome
-            self._process.resume(self._lane, task, waits_at[0])
-
-        return note
+    def _note_time(self, outcome: Reply | StoreUnreachable, asked_at: float) -> None:
+        if isinstance(outcome, Reply) and outcome.at is not None:
+            self._clock = StoreClock(outcome.at, asked_at)
 
     def _wake_in(self, duration: float) -> None:
         process, task = self._process, self._task()
@@ -265,7 +268,7 @@ class SimInbox:
 
     def __init__(self, process: Process, lane: str, close: Callable[[], object]) -> None:
         self._process, self._lane, self.close = process, lane, close
-        self.channel, self.ran_at = getattr(process, "channel", ""), process.ran_at
+        self.channel, self.ran_at = process.channel, process.ran_at
         self._wakes: deque[Wake] = deque()
         self._waiter: tuple[Task, int] | None = None
 

@@ -8,20 +8,23 @@ and is told in time when it does not · I8 unknown is reported as unknown · I9 
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING
 
 from dibs.errors import StoreUnreachable
-from dibs.flows.hold import RAN_OUT, Hold
+from dibs.flows.hold import NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
 from dibs.model.asks import Busy, Evict, Leave, Queued
 from dibs.stores.memory.server import BLANK
-from dibs.model.tenure import MARGIN
 
 if TYPE_CHECKING:
-    from dibs.events import Event, Lost
+    from dibs.errors import LeaseLost
+    from dibs.events import Event
     from dibs.model.asks import Answer, Ask
     from dibs.model.lock import Holder, LockState
     from dibs.testing.simulation.network import Server
     from dibs.testing.simulation.process import Process
+OVER_BY_CLOCK = {RAN_OUT, NOT_RENEWED, REACHED_MAX_HOLD}
+
 
 class Referee:
     """Sees every turn of the store and every outcome of a client."""
@@ -32,8 +35,9 @@ class Referee:
         self.counts: Counter[str] = Counter()
         self.healed_at: float | None = None
         self._highest_fence = 0
-        self._excused: set[str] = set()
+        self._excused: dict[str, float] = {}
         self._granted: dict[str, int] = {}
+        self._entered: dict[int, Hold] = {}
         self._told_held: set[str] = set()
         self._queued_at: dict[str, float] = {}
         self._released: set[str] = set()
@@ -70,7 +74,7 @@ class Referee:
             case Leave(leaver) if leaver == owner:
                 self._released.add(owner)
             case Evict(seen) if seen == fence:
-                self._excused.add(owner)
+                self._excused[owner] = self._server.agenda.now
                 self.counts["evictions"] += 1
             case _:
                 self._fault("I9", f"{ask} took {name} from {owner}")
@@ -98,27 +102,38 @@ class Referee:
             self._free_since[name] = self._server.agenda.now + left / self._server.rate
 
     def _judge_idleness(self, name: str, owner: str) -> None:
-        """After healing, a lock is not free for long while somebody stands in its queue and runs."""
+        """Where messages arrive, a lock is not free for long while somebody stands in its queue and runs."""
         free_since = self._free_since.pop(name, None)
         queued_at = self._queued_at.pop(owner, None)
-        if free_since is None or queued_at is None or self.healed_at is None:
+        if free_since is None or queued_at is None:
             return
         ttl = self._processes[0].weather.ttl
         process = next(process for process in self._processes if process.name == owner.rpartition(".")[0])
-        ready_at = max(free_since, queued_at, process.awake_since(), self.healed_at + 2 * ttl + 2)
+        ready_at = max(free_since, queued_at, process.awake_since(), self._settled_at())
         idle = self._server.agenda.now - ready_at
         if idle > 0.1 * ttl + 0.06:
             self._fault("I6", f"{name} was free for {idle:.3f}s while {owner} waited for it")
 
+    def _settled_at(self) -> float:
+        """From when on nothing that went wrong before has an effect any more."""
+        ttl = self._processes[0].weather.ttl
+        return inf if self.healed_at is None else self.healed_at + (2 * ttl + 2 if self.healed_at else 0.0)
+
     # What clients believe.
 
     def _judge_beliefs(self) -> None:
-        """I7: belief is truth, unless the store forgot, its clock jumped, or the lock was taken by force."""
+        """I7: belief is truth. If the store forgot, its clock jumped, or the lock was taken by force, it may last
+        until the next renewal should have been answered, and no longer.
+        """
+        now = self._server.agenda.now
         for process in self._processes:
             if process.is_dead:
                 continue
             for hold in process.desk.holds.values():
-                if _believes(process, hold) and hold.owner not in self._excused:
+                excused_at = self._excused.get(hold.owner)
+                if excused_at is not None and now < excused_at + 1.1 * hold.tenure.ttl:
+                    continue
+                if _believes(process, hold):
                     self._judge_belief(process, hold)
 
     def _judge_belief(self, process: Process, hold: Hold) -> None:
@@ -126,27 +141,30 @@ class Referee:
         if holder is None or holder.owner != hold.owner or holder.fence != hold.fence:
             has = f"{holder.owner} (fence {holder.fence}) has it" if holder else "nobody has it"
             self._fault("I7", f"{process.name} believes in {hold.owner} (fence {hold.fence}), but {has}")
-            self._excused.add(hold.owner)
 
     def excuse_all(self) -> None:
         """The store has forgotten, or its clock has jumped: those who hold now cannot know."""
-        self._excused |= self._granted.keys()
+        self._excused.update(dict.fromkeys(self._granted, self._server.agenda.now))
         self._free_since.clear()
 
     def clock_went_back(self) -> None:
         """What was over by the store's clock may come again: an old ask is in time, what should expire does not."""
         self._has_jumped_back = True
+        self.fences_may_fall()
 
-    def store_forgot(self) -> None:
-        """Fences rise through this as long as the store's clock is ahead of the last one."""
-        if self._server.clock() * 1e6 <= self._highest_fence:
-            self._highest_fence = 0
+    def fences_may_fall(self) -> None:
+        """Fences rise while the store remembers the last one, or its clock is ahead of it; else they cannot."""
+        if max(self._server.clock() * 1e6, self._server.last_fence) <= self._highest_fence:
+            self._highest_fence = self._server.last_fence
             self._written.clear()
             self._fences_may_repeat = True
 
     def entered(self, process: Process, hold: Hold) -> None:
         """A client begins to work."""
         self.counts["entered"] += 1
+        self._entered[hold.fence] = hold
+        if hold.fence in process.heard_evicted and hold.lost_because is None:
+            self._fault("I7", f"{process.name} entered as {hold.owner}, though it had heard that this was taken from it")
         if self._granted.get(hold.owner) != hold.fence:
             self._fault("I8", f"{process.name} entered with fence {hold.fence}, which was never granted to it")
         self._judge_beliefs()
@@ -176,14 +194,17 @@ class Referee:
         self._written[hold.name] = (hold.fence, hold.owner)
 
     def told(self, process: Process, event: Event) -> None:
-        """A process reports an event; a loss must be told before others may be in."""
+        """A process reports an event."""
         if self._trace is not None:
             self.note(process.name, repr(event))
 
-    def told_loss(self, process: Process, hold: Hold, event: Lost) -> None:
-        """I7: who lost its lease to silence was told before the margin was used up."""
-        late = process.clock() - hold.tenure.trusted_until - hold.tenure.ttl * MARGIN
-        if event.reason == RAN_OUT and late > 0 and process.paused_until < process.agenda.now - hold.tenure.ttl:
+    def told_loss(self, process: Process, loss: LeaseLost) -> None:
+        """I7: whose lease is over by its own clock is told before the margin is used up."""
+        hold = None if process.is_dead else self._entered.get(loss.fence)
+        if hold is None or loss.reason not in OVER_BY_CLOCK or process.agenda.now - process.awake_since() < hold.tenure.ttl:
+            return
+        late = process.clock() - hold.tenure.asked_at - hold.tenure.ttl
+        if late > 0:
             self._fault("I7", f"{process.name} was told {late:.3f}s too late that {hold.owner} is lost")
 
     # The end.

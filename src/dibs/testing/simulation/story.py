@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
 from dibs.errors import StoreUnreachable
-from dibs.events import Event, Lost
+from dibs.events import Event
 from dibs.flows import locking, overseeing
 from dibs.flows.hold import Hold
 from dibs.model.asks import Busy
@@ -57,22 +58,24 @@ class _Story:
         self.referee = Referee(self._server, self._processes, trace)
         self._scripts: list[tuple[Process, Task]] = []
         self._names = ["a"] if random.random() < 0.8 else ["a", "b"]
-        self._admin = self._process("admin", replace(CALM, ttl=weather.ttl))
         self._to_begin = 0
+        self._has_healed = False
 
     def run(self) -> None:
         """Rising action, healing, and the end."""
         random, ttl = self._random, self.weather.ttl
-        for number in range(random.choice((2, 2, 3, 3, 4))):
+        for number in range(random.choice((2, 2, 2, 2, 3, 4))):
             process = self._process(f"p{number}", self.weather)
             process.spawn(process.keeper.serve(process.nudges), "keeper")
-            for _ in range(random.choice((1, 1, 1, 2))):
+            for _ in range(random.choice((1, 1, 1, 1, 2))):
                 self._to_begin += 1
                 begins_at = random.random() * 0.3 * ttl * random.choice((0, 0, 1))
                 self._agenda.at(begins_at, self._begin, process)
         for disaster in self.weather.disasters:
             self._agenda.at(random.uniform(0.05, 3) * ttl, self._strike, disaster)
         heals_at = random.uniform(1, 4) * ttl
+        if self.weather.is_prompt:
+            self.referee.healed_at = 0.0
         self._agenda.run(heals_at, self._is_over)
         self._heal()
         self._agenda.run(heals_at + 40 * ttl + 60, self._is_over)
@@ -92,7 +95,9 @@ class _Story:
     def _heal(self) -> None:
         """From here on nothing goes wrong any more; what was under way still arrives."""
         self.referee.note("world", "heals")
-        self.referee.healed_at = self._agenda.now
+        self._has_healed = True
+        if self.referee.healed_at is None:
+            self.referee.healed_at = self._agenda.now
         well = replace(CALM, ttl=self.weather.ttl)
         for process in self._processes:
             process.heal(well)
@@ -118,7 +123,7 @@ class _Story:
     # What the clients do.
 
     async def _client(self, process: Process) -> None:
-        for _ in range(self._random.choice((1, 2, 2, 3))):
+        for _ in range(self._random.choice((1, 1, 1, 2))):
             try:
                 await self._once(process)
             except Cancelled:
@@ -129,14 +134,14 @@ class _Story:
     async def _once(self, process: Process) -> None:
         random, world, desk = self._random, process.world, process.desk
         request = self._request()
-        taken = await locking.acquire(world, desk, request, watchers=())
+        taken = await locking.acquire(world, desk, request, watchers=(partial(self.referee.told_loss, process),))
         if isinstance(taken, Busy):
             self.referee.was_told_busy(process)
             return
         self.referee.entered(process, taken)
         try:
-            for _ in range(random.choice((1, 1, 2, 4))):
-                await world.pause(random.choice((0.01, 0.1, 0.5, 1.5)) * random.random() * request.ttl)
+            for _ in range(random.choice((1, 1, 2))):
+                await world.pause(random.choice((0.01, 0.1, 0.5, 1.5, 4.0)) * random.random() * request.ttl)
                 if taken.check(world.now()) is Verdict.LOST:
                     break
                 self._agenda.at(self._agenda.now + self.weather.delay(random), self.referee.write, process, taken)
@@ -163,7 +168,7 @@ class _Story:
     # What befalls the server.
 
     def _strike(self, disaster: str) -> None:
-        if self.referee.healed_at is not None:
+        if self._has_healed:
             return
         self.referee.note("world", disaster)
         self.referee.counts[disaster] += 1
@@ -174,7 +179,7 @@ class _Story:
             case "forget":
                 server.forget()
                 self.referee.excuse_all()
-                self.referee.store_forgot()
+                self.referee.fences_may_fall()
                 self._restart()
             case "jump ahead":
                 server.offset += random.uniform(0.2, 5) * ttl
@@ -186,14 +191,19 @@ class _Story:
             case "stall":
                 server.stalled_until = self._agenda.now + random.uniform(0.2, 1.5) * ttl
             case _:
-                self._admin.spawn(self._evict(random.choice(self._names)))
+                admin = self._process("admin", replace(CALM, ttl=ttl))
+                admin.spawn(_evict(admin, random.choice(self._names), times=5, pause=random.random() * 0.1 * ttl))
 
     def _restart(self) -> None:
         self._server.stalled_until = self._agenda.now + self._random.uniform(0.01, 0.5)
         for process in self._processes:
             process.cut_all()
 
-    async def _evict(self, name: str) -> None:
-        seen = await overseeing.inspect(self._admin.world, self._admin.desk, name)
+
+async def _evict(admin: Process, name: str, *, times: int, pause: float) -> None:
+    """Somebody takes the lock from whoever is seen to hold it, again and again."""
+    for _ in range(times):
+        seen = await overseeing.inspect(admin.world, admin.desk, name)
         if seen.held is not None:
-            await overseeing.evict(self._admin.world, self._admin.desk, name, fence=seen.held.fence, reason="sim")
+            await overseeing.evict(admin.world, admin.desk, name, fence=seen.held.fence, reason="sim")
+        await admin.world.pause(pause)

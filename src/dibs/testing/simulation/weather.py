@@ -22,12 +22,13 @@ class Weather:
     crash: float = 0.0
     disasters: tuple[str, ...] = ()
     drift: float = 0.0
+    is_prompt: bool = False
 
     def delay(self, random: Random) -> float:
         """How long a message takes."""
         if self.slow and random.random() < self.slow:
             return random.uniform(0.1, 1.6) * self.ttl
-        return random.uniform(0.001, 0.004)
+        return 0.001 + 0.003 * random.random()
 
 
 CALM = Weather(ttl=1.0)
@@ -41,6 +42,10 @@ def draw(random: Random) -> Weather:
     def sometimes(share: float, strength: float) -> float:
         return random.uniform(0.2, 1.0) * strength if random.random() < share else 0.0
 
+    if random.random() < 0.2:  # a good network: whatever is late here is our own fault
+        return Weather(
+            ttl=random.choice((0.5, 1.0, 4.0)), cancel=sometimes(0.5, 0.1), crash=sometimes(0.7, 0.1), is_prompt=True
+        )
     disasters = [random.choice(_DISASTERS) for _ in range(random.choice((0, 0, 1, 1, 2)))]
     return Weather(
         ttl=random.choice((0.5, 1.0, 1.0, 4.0, 20.0)),

@@ -1,0 +1,62 @@
+"""Runs the simulator on code with one planted bug: `python planted.py MODULE SEEDS`, the patch on standard input.
+
+The patch is JSON, `[[old, new], …]`: each old text stands exactly once in the module's real source.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+
+
+class Patched(SourceFileLoader):
+    """Loads a module from its source, as patched."""
+
+    patch: Sequence[tuple[str, str]] = ()
+
+    def get_data(self, path: str) -> bytes:
+        if not path.endswith(".py"):
+            raise OSError("no bytecode: it was compiled from the unpatched source")
+        source = super().get_data(path).decode()
+        for old, new in self.patch:
+            if source.count(old) != 1:
+                raise SystemExit(f"{path} holds {old!r} {source.count(old)} times: mend the plant")
+            source = source.replace(old, new)
+        return source.encode()
+
+
+class Finder(MetaPathFinder):
+    """Finds the one module that is patched."""
+
+    def __init__(self, module: str, patch: Sequence[tuple[str, str]]) -> None:
+        self._module, self._patch = module, patch
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path) if fullname == self._module else None
+        if spec is None or spec.origin is None:
+            return None
+        spec.loader = loader = Patched(fullname, spec.origin)
+        loader.patch = self._patch
+        return spec
+
+
+def main(module: str, seeds: int) -> None:
+    sys.dont_write_bytecode = True
+    sys.meta_path.insert(0, Finder(module, json.load(sys.stdin)))
+    from dibs.testing.simulation import play, play_copies  # noqa: PLC0415 - only now, as patched
+
+    for seed in range(seeds):
+        faults = play(seed).faults + play_copies(seed).faults
+        if faults:
+            print(f"{seed} {faults[0]}")  # noqa: T201 - read by the test
+            return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

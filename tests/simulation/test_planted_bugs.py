@@ -1,0 +1,141 @@
+"""A test of the tests: each of these bugs, planted in the real code, is found within 2,000 worlds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SEEDS = 2_000
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One wrong idea, as a small patch of one module."""
+
+    idea: str
+    module: str
+    patch: tuple[tuple[str, str], ...]
+
+
+PLANTS = [
+    Plant(
+        "a fence is the clock alone",
+        "dibs.model.fence",
+        (("max(last + 1, int(now * MICROSECONDS), seen + 1)", "int(now * MICROSECONDS)"),),
+    ),
+    Plant(
+        "the fence counter dies with the lock",
+        "dibs.stores.memory.server",
+        (("            self.locks.pop(name, None)\n", "            self.locks.pop(name, None)\n            self.last_fence = 0\n"),),
+    ),
+    Plant(
+        "tenure counts from hearing the push",
+        "dibs.flows.locking",
+        (("tenure = Tenure(self._request.ttl, asked_at)", "tenure = Tenure(self._request.ttl, self._world.now())"),),
+    ),
+    Plant(
+        "tenure counts from hearing the answer",
+        "dibs.flows.locking",
+        (("Tenure(self._request.ttl, self._asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
+    ),
+    Plant(
+        "a renewal's tenure counts from hearing the answer",
+        "dibs.flows.keeping",
+        (("item.prolong(Tenure(ask.ttl, asked_at), now)", "item.prolong(Tenure(ask.ttl, now), now)"),),
+    ),
+    Plant(
+        "a repeated ask does not reset the TTL",
+        "dibs.model.lock",
+        (("Acquire: _Cells(free=_join, mine=_prolong", "Acquire: _Cells(free=_join, mine=lambda lock, ask, now: _Done(lock)"),),
+    ),
+    Plant(
+        "a newcomer is served before the queue",
+        "dibs.model.lock",
+        (("for ticket in lock.queue:\n        if ticket.owner == asker", "for ticket in sorted(lock.queue, key=lambda t: t.owner != asker):\n        if ticket.owner == asker"),),
+    ),
+    Plant(
+        "release without owner",
+        "dibs.model.lock",
+        (("mine=_vacate, theirs=_forget", "mine=_vacate, theirs=_vacate"),),
+    ),
+    Plant(
+        "renew without owner",
+        "dibs.model.lock",
+        (("Renew: _Cells(free=_gone, mine=_renew, theirs=_gone)", "Renew: _Cells(free=_gone, mine=_renew, theirs=lambda lock, ask, now: _Done(lock, Said.KEPT))"),),
+    ),
+    Plant(
+        "keep-alive creates",
+        "dibs.model.lock",
+        (("return _Done(lock, Said.GONE)\n    queue =", 'return _join(lock, Acquire(ask.owner, ask.ttl, now, "", ""), now)\n    queue ='),),
+    ),
+    Plant(
+        "a new owner on every try",
+        "dibs.flows.locking",
+        (("            tries += 1\n", "            tries += 1\n            self._owner = self._world.token()\n"),),
+    ),
+    Plant("no margin for drift", "dibs.model.tenure", (("MARGIN = 0.1", "MARGIN = 0.0"),)),
+    Plant(
+        "a cancelled acquire leaves nothing",
+        "dibs.flows.locking",
+        (("    except BaseException:\n        asking.leave()\n", "    except BaseException:\n"),),
+    ),
+    Plant(
+        "a leave is said once",
+        "dibs.flows.desk",
+        (("    if leave.owner in desk.debts:\n", "    if desk.debts.pop(leave.owner, None) is None:\n"),),
+    ),
+    Plant(
+        "nobody wakes at the known expiry",
+        "dibs.flows.locking",
+        (("ask_at = self._asked_at + place.ask_again_in", "ask_at = inf"), ("ask_at = self._world.now() + again", "ask_at = inf")),
+    ),
+    Plant(
+        "who has left may still be granted",
+        "dibs.model.lock",
+        (("if ask.bar_until is None or ask.bar_until < now:", "if True:"),),
+    ),
+    Plant(
+        "a leave does not bar the unanswered ask",
+        "dibs.flows.locking",
+        (("return max(self._unanswered, default=None)", "return None"),),
+    ),
+    Plant(
+        "an ask is never too late",
+        "dibs.model.lock",
+        (("now > ask.not_after or ask.owner in lock.barred", "ask.owner in lock.barred"),),
+    ),
+    Plant(
+        "a loss heard before its grant is forgotten",
+        "dibs.flows.locking",
+        (("if fence in self._void or tenure", "if tenure"), ("if Taken(fence) in self._inbox.arrived():", "if False:")),
+    ),
+    Plant(
+        "the keeper sleeps while a lease runs out",
+        "dibs.flows.keeping",
+        (("min(hold.renew_at(), hold.tenure.trusted_until)", "hold.renew_at()"),),
+    ),
+    Plant(
+        "a minority is enough",
+        "dibs.testing.simulation.copies",
+        (("outcomes) >= MAJORITY and not", "outcomes) >= 1 and not"),),
+    ),
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.idea.replace(" ", "-"))
+def test_a_planted_bug_is_caught(plant: Plant) -> None:
+    script = Path(__file__).with_name("planted.py")
+    done = subprocess.run(
+        [sys.executable, str(script), plant.module, str(SEEDS)],
+        input=json.dumps(plant.patch),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout, f"no world among {SEEDS} shows that {plant.idea}"
