@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from dibs.errors import ConfigError
 from dibs.flows import overseeing
 from dibs.lock import Lock, TryLock
 from dibs.model.asks import Said
-from dibs.model.names import namespace_fault, text_fault
+from dibs.model.names import namespace_fault
 from dibs.observe.logs import LogReader
-from dibs.options import LockOptions, TryOptions, checked_name, refuse_unknown, request
+from dibs.options import LockOptions, TryOptions, checked_name, checked_text, refuse_unknown, request
 from dibs.runtime.blocking import run
 from dibs.runtime.engine import Engine
 from dibs.stores import open_store
@@ -37,12 +37,9 @@ def connect(
 
     Keys are `namespace:name`. Events go to the `dibs` logger, unless `quiet`, and to the `observers`.
     """
-    url = os.environ.get("DIBS_URL") if url is None else url
-    if not url:
-        raise ConfigError("no store was named: pass a URL, as in connect('memory://'), or set DIBS_URL")
-    if not isinstance(url, str):
-        raise ConfigError(f"a store's URL is text, not {type(url).__name__}")
-    return Dibs(open_store(url), namespace=namespace, observers=observers if quiet else (LogReader(), *observers))
+    return Dibs(
+        open_store(_checked_url(url)), namespace=namespace, observers=observers if quiet else (LogReader(), *observers)
+    )
 
 
 class Dibs:
@@ -92,14 +89,14 @@ class Dibs:
     def force_release(self, name: str, *, fence: int, reason: str = "") -> bool:
         """Take the lock from the holder seen with this fence. False if it was free; refused if it changed hands."""
         world = self._engine.blocking("release a lock by force")
-        fence, reason = _checked_fence(fence), _checked_reason(reason)
+        fence, reason = _checked_fence(fence), checked_text("reason", reason)
         flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
         return _evicted(run(flow), name, fence)
 
     async def aforce_release(self, name: str, *, fence: int, reason: str = "") -> bool:
         """Take the lock from the holder seen with this fence. False if it was free; refused if it changed hands."""
         world = self._engine.aio("release a lock by force")
-        fence, reason = _checked_fence(fence), _checked_reason(reason)
+        fence, reason = _checked_fence(fence), checked_text("reason", reason)
         flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
         return _evicted(await flow, name, fence)
 
@@ -113,7 +110,7 @@ class Dibs:
 
         await to_thread(self._engine.close)
 
-    def __enter__(self) -> Dibs:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -121,7 +118,7 @@ class Dibs:
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Dibs:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
@@ -133,25 +130,28 @@ class Dibs:
         return f"<Dibs {self._engine.backend.server} namespace={self.namespace!r}>"
 
 
+def _checked_url(url: object) -> str:
+    url = os.environ.get("DIBS_URL") if url is None else url
+    if not url:
+        raise ConfigError("no store was named: pass a URL, as in connect('memory://'), or set DIBS_URL")
+    if not isinstance(url, str):
+        raise ConfigError(f"a store's URL is text, not {type(url).__name__}")
+    return url
+
+
 def _evicted(answer: EvictAnswer, name: str, fence: int) -> bool:
     if answer is Said.CHANGED:
         raise ConfigError(f"{name!r} is no longer held with fence {fence}: look again, and name the fence you see then")
     return answer is Said.EVICTED
 
 
-def _checked_fence(fence: int) -> int:
+def _checked_fence(fence: object) -> int:
     if isinstance(fence, bool) or not isinstance(fence, int) or fence < 1:
         raise ConfigError(f"fence={fence!r}: name the fence that you saw, as inspect() shows it")
     return fence
 
 
-def _checked_reason(reason: str) -> str:
-    if fault := text_fault(reason, what="a reason"):
-        raise ConfigError(f"reason={reason!r}: {fault}")
-    return reason
-
-
-def _checked_limit(limit: int) -> int:
+def _checked_limit(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ConfigError(f"limit={limit!r}: at least one")
     return limit

@@ -36,9 +36,7 @@ class _Entry(NamedTuple):
 class _Guard(Generic[LeaseT_co]):
     """What both have in common. It keeps no state but which blocks are open, so it may be shared and used again."""
 
-    def __init__(
-        self, engine: Engine, request: Request, on_lost: Callable[[LeaseLost], object] | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, request: Request, on_lost: Callable[[LeaseLost], object] | None = None) -> None:
         self._engine, self._request = engine, request
         self._watchers = () if on_lost is None else (on_lost,)
         self._entries: list[_Entry] = []

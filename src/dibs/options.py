@@ -43,6 +43,7 @@ class LockOptions(TryOptions, total=False):
 
 def request(name: str, options: LockOptions) -> Request:
     """The wish, checked; a `ConfigError` names the value that is wrong and what would be right."""
+    _refuse_unless_callable(options.get("on_lost"))
     wait, max_hold = options.get("wait"), options.get("max_hold")
     longest = None if max_hold is None else _between("max_hold", max_hold, SHORTEST_TTL, 365 * 86400.0)
     ttl = _between("ttl", options.get("ttl", TTL), SHORTEST_TTL, LONGEST_TTL)
@@ -50,8 +51,8 @@ def request(name: str, options: LockOptions) -> Request:
         checked_name(name),
         ttl if longest is None else min(ttl, longest),
         wait=None if wait is None else _duration("wait", wait),
-        purpose=_purpose(options.get("purpose", "")),
-        renew=options.get("renew", True),
+        purpose=checked_text("purpose", options.get("purpose", "")),
+        renew=_yes_or_no("renew", options.get("renew", True)),
         max_hold=longest,
     )
 
@@ -70,11 +71,22 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _purpose(purpose: str) -> str:
-    fault = text_fault(purpose, what="a purpose") if isinstance(purpose, str) else "a purpose is text"
-    if fault:
-        raise ConfigError(f"purpose={purpose!r}: {fault}")
-    return purpose
+def checked_text(option: str, text: str) -> str:
+    """A short text that others will see."""
+    if fault := text_fault(text, what=f"a {option}"):
+        raise ConfigError(f"{option}={text!r}: {fault}")
+    return text
+
+
+def _refuse_unless_callable(callback: object) -> None:
+    if callback is not None and not callable(callback):
+        raise ConfigError(f"on_lost={callback!r}: give a function that takes the LeaseLost, or leave it out")
+
+
+def _yes_or_no(option: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{option}={value!r}: say True or False")
+    return value
 
 
 def _between(option: str, value: Duration, least: float, most: float) -> float:

@@ -31,7 +31,12 @@ PLANTS = [
     Plant(
         "the fence counter dies with the lock",
         "dibs.stores.memory.server",
-        (("            self.locks.pop(name, None)\n", "            self.locks.pop(name, None)\n            self.last_fence = 0\n"),),
+        (
+            (
+                "            self.locks.pop(name, None)\n",
+                "            self.locks.pop(name, None)\n            self.last_fence = 0\n",
+            ),
+        ),
     ),
     Plant(
         "tenure counts from hearing the push",
@@ -51,12 +56,22 @@ PLANTS = [
     Plant(
         "a repeated ask does not reset the TTL",
         "dibs.model.lock",
-        (("Acquire: _Cells(free=_join, mine=_prolong", "Acquire: _Cells(free=_join, mine=lambda lock, ask, now: _Done(lock)"),),
+        (
+            (
+                "Acquire: _Cells(free=_join, mine=_prolong",
+                "Acquire: _Cells(free=_join, mine=lambda lock, ask, now: _Done(lock)",
+            ),
+        ),
     ),
     Plant(
         "a newcomer is served before the queue",
         "dibs.model.lock",
-        (("for ticket in lock.queue:\n        if ticket.owner == asker", "for ticket in sorted(lock.queue, key=lambda t: t.owner != asker):\n        if ticket.owner == asker"),),
+        (
+            (
+                "for ticket in lock.queue:\n        if ticket.owner == asker",
+                "for ticket in sorted(lock.queue, key=lambda t: t.owner != asker):\n        if ticket.owner == asker",
+            ),
+        ),
     ),
     Plant(
         "release without owner",
@@ -66,12 +81,22 @@ PLANTS = [
     Plant(
         "renew without owner",
         "dibs.model.lock",
-        (("Renew: _Cells(free=_gone, mine=_renew, theirs=_gone)", "Renew: _Cells(free=_gone, mine=_renew, theirs=lambda lock, ask, now: _Done(lock, Said.KEPT))"),),
+        (
+            (
+                "Renew: _Cells(free=_gone, mine=_renew, theirs=_gone)",
+                "Renew: _Cells(free=_gone, mine=_renew, theirs=lambda lock, ask, now: _Done(lock, Said.KEPT))",
+            ),
+        ),
     ),
     Plant(
         "keep-alive creates",
         "dibs.model.lock",
-        (("return _Done(lock, Said.GONE)\n    queue =", 'return _join(lock, Acquire(ask.owner, ask.ttl, now, "", ""), now)\n    queue ='),),
+        (
+            (
+                "return _Done(lock, Said.GONE)\n    queue =",
+                'return _join(lock, Acquire(ask.owner, ask.ttl, now, "", ""), now)\n    queue =',
+            ),
+        ),
     ),
     Plant(
         "a new owner on every try",
@@ -92,7 +117,10 @@ PLANTS = [
     Plant(
         "nobody wakes at the known expiry",
         "dibs.flows.locking",
-        (("ask_at = self._asked_at + place.ask_again_in", "ask_at = inf"), ("ask_at = self._world.now() + again", "ask_at = inf")),
+        (
+            ("ask_at = self._asked_at + place.ask_again_in", "ask_at = inf"),
+            ("ask_at = self._world.now() + again", "ask_at = inf"),
+        ),
     ),
     Plant(
         "who has left may still be granted",

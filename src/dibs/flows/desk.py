@@ -97,7 +97,7 @@ class Desk:
             self.nudge()
 
     def deliver(self, push: Push, asked_at: float) -> None:
-        """Pass on what the store told us unasked; `asked_at` is when we asked the last thing it had answered by then."""
+        """Pass on what the store told us unasked; what it answered before that, we had asked at `asked_at`."""
         if (inbox := self.inboxes.get(push.owner)) is not None:
             inbox.put(Handed(push.fence, asked_at) if push.kind == "handed" else Taken(push.fence))
         # Inbox first, then hold, while one who enters does it the other way round: so neither misses the other.

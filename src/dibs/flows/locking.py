@@ -32,15 +32,15 @@ async def acquire(
     asking = _Asking(world, desk, request)
     try:
         outcome = await asking.outcome(actor, watchers)
-        if isinstance(outcome, Busy):
-            asking.leave()
-            desk.tell(FoundBusy(request.name, outcome.held.who, world.now() - asking.began_at))
-        return outcome
     except BaseException:
         asking.leave()
         raise
     finally:
         asking.close()
+    if isinstance(outcome, Busy):
+        asking.leave()
+        desk.tell(FoundBusy(request.name, outcome.held.who, world.now() - asking.began_at))
+    return outcome
 
 
 async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
@@ -92,7 +92,7 @@ class _Asking:
     def __init__(self, world: World, desk: Desk, request: Request) -> None:
         self._world, self._desk, self._request = world, desk, request
         self._owner = world.token()
-        self._inbox = world.listen(self._owner)
+        self._inbox = desk.inboxes[self._owner] = world.listen()
         self.began_at = self._asked_at = self._silent_since = world.now()
         self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
         self._unanswered: list[float] = []
@@ -101,16 +101,16 @@ class _Asking:
     async def outcome(self, actor: object, watchers: Watchers) -> Hold | Busy:
         """Ask until the answer settles it."""
         self._actor, self._watchers = actor, watchers
-        while True:
+        settled: Hold | Busy | None = None
+        while settled is None:
             match await self._answer():
                 case Granted(fence):
-                    settled: Hold | Busy | None = self._enter(fence, Tenure(self._request.ttl, self._asked_at))
+                    settled = self._enter(fence, Tenure(self._request.ttl, self._asked_at))
                 case Queued() as place:
                     settled = await self._turn(place)
-                case Busy() as settled:
-                    pass
-            if settled is not None:
-                return settled
+                case Busy() as busy:
+                    settled = busy
+        return settled
 
     def leave(self) -> None:
         """Take back whatever the store may still have of us; who did not queue and was answered has left nothing."""
@@ -121,7 +121,7 @@ class _Asking:
     def close(self) -> None:
         """Stop waiting."""
         self._desk.tickets.pop(self._owner, None)
-        self._inbox.close()
+        self._desk.inboxes.pop(self._owner, None)
 
     async def _answer(self) -> Granted | Queued | Busy:
         """The store's answer. Silence is borne while patience lasts; each try is a new ask by the same owner."""
@@ -203,9 +203,7 @@ class _Asking:
             return None
         since = self._world.store_time() or 0.0
         waited = now - self.began_at
-        hold = Hold(
-            self._request, self._owner, fence, tenure, since, waited, self._bar(), self._actor, self._watchers
-        )
+        hold = Hold(self._request, self._owner, fence, tenure, since, waited, self._bar(), self._actor, self._watchers)
         desk.enrol(hold)
         if Taken(fence) in self._inbox.arrived():
             hold.lose(EVICTED)

@@ -14,7 +14,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 
 
-def seconds(value: Duration) -> float:
+def seconds(value: object) -> float:
     """The duration in seconds; a `ValueError` says what is wrong with anything else."""
     if isinstance(value, timedelta):
         return _sane(value.total_seconds(), value)
@@ -29,9 +29,9 @@ def spoken(duration: float) -> str:
     """The duration as people say it: `spoken(5400)` is `"1h30m"`."""
     if duration < 1:
         return f"{duration * 1000:.0f}ms"
-    if duration < 60:
+    if duration < _UNITS["m"]:
         return f"{duration:.3g}s"
-    left, words = round(duration), []
+    left, words = round(duration), list[str]()
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
         count, left = divmod(left, size)
         if count:

@@ -24,7 +24,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from dibs.model.asks import Acquire, Answer, Ask, Busy, Evict, Granted, Held, KeepAlive, Leave, Push, Queued, Renew, Said
+from dibs.model.asks import (
+    Acquire,
+    Answer,
+    Ask,
+    Busy,
+    Evict,
+    Granted,
+    Held,
+    KeepAlive,
+    Leave,
+    Push,
+    Queued,
+    Renew,
+    Said,
+)
 from dibs.model.fence import next_fence
 
 MOST_WAITERS = 10_000

@@ -8,11 +8,9 @@ LONGEST = 200
 
 def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
     """What is wrong with a name, as the end of a sentence; `None` if it may be used."""
-    if not isinstance(name, str):
-        return f"{what} is text, not {type(name).__name__}"
-    if not name:
+    if name == "":
         return f"{what} needs at least one character"
-    if name != name.strip():
+    if isinstance(name, str) and name != name.strip():
         return f"{what} may not begin or end with a blank"
     return text_fault(name, what=what)
 
@@ -26,8 +24,10 @@ def namespace_fault(namespace: object) -> str | None:
     return name_fault(namespace, what="a namespace")
 
 
-def text_fault(text: str, *, what: str) -> str | None:
+def text_fault(text: object, *, what: str) -> str | None:
     """What is wrong with a short text that is stored and shown to people."""
+    if not isinstance(text, str):
+        return f"{what} is text, not {type(text).__name__}"
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

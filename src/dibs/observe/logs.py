@@ -20,7 +20,6 @@ from dibs.events import (
 )
 from dibs.model.duration import spoken
 
-
 _LEVELS: dict[type[Event], int] = {
     Acquired: logging.DEBUG,
     Released: logging.DEBUG,
@@ -60,7 +59,9 @@ def sentence(event: Event) -> str:
         case Lost(name, fence, reason):
             return f"lost {name!r} (fence {fence}): {reason}"
         case HeldLong(name, fence, held_for, ttl):
-            return f"{name!r} (fence {fence}) has been held for {spoken(held_for)} at a TTL of {spoken(ttl)}: is it stuck?"
+            return (
+                f"{name!r} (fence {fence}) has been held for {spoken(held_for)} at a TTL of {spoken(ttl)}: is it stuck?"
+            )
         case Evicted(name, fence, reason):
             return f"{name!r} (fence {fence}) was released by force: {reason or 'no reason given'}"
         case Abandoned(name, fence):

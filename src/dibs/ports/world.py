@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dibs.errors import StoreUnreachable
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Outcome = T | StoreUnreachable
+Outcome: TypeAlias = T | StoreUnreachable
 """What became of one of several commands."""
 
 
@@ -68,10 +68,6 @@ class Inbox(Protocol):
         """When the loop or thread that waits here is last known to have run."""
         ...
 
-    def close(self) -> None:
-        """Stop listening."""
-        ...
-
 
 class World(Protocol):
     """Time, chance and messages, as the flows see them."""
@@ -88,8 +84,8 @@ class World(Protocol):
         """A name that nobody else has."""
         ...
 
-    def listen(self, owner: str) -> Inbox:
-        """Open the inbox of an owner, before it asks."""
+    def listen(self) -> Inbox:
+        """An inbox for one who is about to ask."""
         ...
 
     async def ask(self, command: Command[T], within: float) -> T:

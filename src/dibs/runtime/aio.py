@@ -17,7 +17,7 @@ from dibs.runtime.blocking import new_token
 if TYPE_CHECKING:
     from dibs.ports.store import Command, Reply
     from dibs.ports.wire import Line
-    from dibs.ports.world import Inbox, Outcome, Wake
+    from dibs.ports.world import Outcome, Wake
 
 T = TypeVar("T")
 
@@ -25,20 +25,19 @@ T = TypeVar("T")
 class AsyncWorld:
     """Tasks, a wire that calls back, and inboxes that tasks await."""
 
-    def __init__(self, wire: Line, inboxes: dict[str, Inbox], now: Callable[[], float], server: str) -> None:
+    def __init__(self, wire: Line, now: Callable[[], float], server: str) -> None:
         self.now, self.token = now, new_token
         self.loop = asyncio.get_running_loop()
-        self._wire, self._inboxes, self._server = wire, inboxes, server
+        self._wire, self._server = wire, server
         self._clock: StoreClock | None = None
         self._ran_at = now()
 
     def store_time(self) -> float | None:
         return None if self._clock is None else self._clock.reading(self.now())
 
-    def listen(self, owner: str) -> AsyncInbox:
+    def listen(self) -> AsyncInbox:
         self._ran_at = self.now()
-        inbox = self._inboxes[owner] = AsyncInbox(self, self._wire.channel, lambda: self._inboxes.pop(owner, None))
-        return inbox
+        return AsyncInbox(self, self._wire.channel)
 
     async def ask(self, command: Command[T], within: float) -> T:
         return await self._outcome(self._sent(command), within)
@@ -46,10 +45,11 @@ class AsyncWorld:
     async def ask_all(
         self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
     ) -> Sequence[Outcome[T] | None]:
+        known: Callable[[asyncio.Future[T]], Outcome[T] | None] = _known
         futures = [self._sent(command) for command in commands]
         give_up_at = self.now() + within
         while True:
-            outcomes = [_known(future) for future in futures]
+            outcomes = [known(future) for future in futures]
             open_ones = [future for future in futures if not future.done()]
             left = give_up_at - self.now()
             if enough(outcomes) or not open_ones or left <= 0:
@@ -111,8 +111,8 @@ class AsyncWorld:
 class AsyncInbox:
     """Wake-ups that a task awaits."""
 
-    def __init__(self, world: AsyncWorld, channel: str, close: Callable[[], object]) -> None:
-        self.channel, self.close, self.ran_at = channel, close, world.ran_at
+    def __init__(self, world: AsyncWorld, channel: str) -> None:
+        self.channel, self.ran_at = channel, world.ran_at
         self._loop = world.loop
         self._wakes: deque[Wake] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -176,7 +176,7 @@ class Body:
 def _known(future: asyncio.Future[T]) -> Outcome[T] | None:
     if not future.done():
         return None
-    error = future.exception()
-    if isinstance(error, StoreUnreachable):
+    try:
+        return future.result()
+    except StoreUnreachable as error:
         return error
-    return future.result()

@@ -16,7 +16,7 @@ from dibs.model.storeclock import StoreClock
 if TYPE_CHECKING:
     from dibs.ports.store import Command
     from dibs.ports.wire import Wire
-    from dibs.ports.world import Inbox, Outcome, Wake
+    from dibs.ports.world import Outcome, Wake
 
 T = TypeVar("T")
 
@@ -43,17 +43,15 @@ def new_token() -> str:
 class BlockingWorld:
     """Threads, a wire that blocks, and inboxes that threads sleep on."""
 
-    def __init__(self, wire: Wire, inboxes: dict[str, Inbox], now: Callable[[], float]) -> None:
-        self.now, self.token = now, new_token
-        self._wire, self._inboxes = wire, inboxes
+    def __init__(self, wire: Wire, now: Callable[[], float]) -> None:
+        self.now, self.token, self._wire = now, new_token, wire
         self._clock: StoreClock | None = None
 
     def store_time(self) -> float | None:
         return None if self._clock is None else self._clock.reading(self.now())
 
-    def listen(self, owner: str) -> BlockingInbox:
-        inbox = self._inboxes[owner] = BlockingInbox(self._wire.channel, self.now, lambda: self._inboxes.pop(owner, None))
-        return inbox
+    def listen(self) -> BlockingInbox:
+        return BlockingInbox(self._wire.channel, self.now)
 
     async def ask(self, command: Command[T], within: float) -> T:
         asked_at = self.now()
@@ -101,10 +99,9 @@ class BlockingWorld:
 class BlockingInbox:
     """Wake-ups that a thread waits for."""
 
-    def __init__(self, channel: str, now: Callable[[], float], close: Callable[[], object]) -> None:
-        self.channel, self.ran_at, self.close = channel, now, close
+    def __init__(self, channel: str, now: Callable[[], float]) -> None:
+        self.channel, self._now = channel, now
         self._wakes: SimpleQueue[Wake] = SimpleQueue()
-        # A thread that waits here wakes when it is told to, so it counts as running: `ran_at` is always now.
 
     def put(self, wake: Wake) -> None:
         self._wakes.put(wake)
@@ -114,6 +111,9 @@ class BlockingInbox:
             return self._wakes.get(timeout=None if within == inf else min(max(within, 0.0), threading.TIMEOUT_MAX))
         except Empty:
             return None
+
+    def ran_at(self) -> float:
+        return self._now()  # a thread that waits here wakes when it is told to: it counts as running
 
     def arrived(self) -> Sequence[Wake]:
         wakes: list[Wake] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from logging import getLogger
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -57,7 +58,7 @@ class Engine:
         loop = get_running_loop()
         if loop not in self._loops:
             wire = self.backend.aio(self.desk, boottime)
-            self._loops[loop] = AsyncWorld(wire, self.desk.inboxes, boottime, self.backend.server)
+            self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
         return self._loops[loop]
 
     def serves(self, desk: Desk) -> bool:
@@ -65,7 +66,7 @@ class Engine:
         return desk is self.desk and not self._is_closed
 
     def close(self) -> None:
-        """Stop. Leases still in use end and are left to their TTL: whoever works under them may not have stopped yet."""
+        """Stop. Leases still in use end and are left to their TTL: the work under them may not have stopped yet."""
         self._close(CLOSED, work_has_stopped=False)
 
     def close_at_exit(self) -> None:
@@ -85,16 +86,16 @@ class Engine:
         for observer in self._observers:
             try:
                 observer.on(event)
-            except Exception:  # noqa: BLE001 - there is nobody left to tell
-                _log_failure(observer)
+            except Exception:
+                getLogger("dibs").exception("an observer failed: %r", observer)
 
     def _assemble(self) -> None:
         who = f"{os.uname().nodename}:{os.getpid()}" if hasattr(os, "uname") else f"pid:{os.getpid()}"
         store = self.backend.locks(self._namespace)
         self.desk = Desk(store, self.backend.server, tell=self.tell, who=who, nudge=self._nudge)
         self._wire = self.backend.blocking(self.desk, boottime)
-        self._world = BlockingWorld(self._wire, self.desk.inboxes, boottime)
-        self._keeper = KeeperThread(KeeperWorld(self._wire, self.desk.inboxes, boottime), self.desk)
+        self._world = BlockingWorld(self._wire, boottime)
+        self._keeper = KeeperThread(KeeperWorld(self._wire, boottime), self.desk)
         self._loops: WeakKeyDictionary[Any, AsyncWorld] = WeakKeyDictionary()
         self._closing = threading.Lock()
 
@@ -126,12 +127,6 @@ class Engine:
                 run(release(self._world, self.desk, hold))
             except DibsError:
                 return  # the store is silent, and the TTL will do it
-
-
-def _log_failure(observer: Observer) -> None:
-    from logging import getLogger  # noqa: PLC0415
-
-    getLogger("dibs").exception("an observer failed: %r", observer)
 
 
 _engines: WeakSet[Engine] = WeakSet()

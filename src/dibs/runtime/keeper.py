@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from dibs.flows.keeping import Keeper
 from dibs.ports.store import Command, Reply
 from dibs.ports.world import AskAgain
-from dibs.runtime.blocking import BlockingInbox, BlockingWorld, run
+from dibs.runtime.blocking import BlockingWorld, run
 
 if TYPE_CHECKING:
     from dibs.errors import StoreUnreachable
@@ -33,7 +33,7 @@ class KeeperThread:
     """Starts at the first thing to look after, sleeps while there is nothing."""
 
     def __init__(self, world: KeeperWorld, desk: Desk) -> None:
-        self._keeper, self._inbox = Keeper(world, desk), BlockingInbox("", world.now, lambda: None)
+        self._keeper, self._inbox = Keeper(world, desk), world.listen()
         self._desk = desk
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()

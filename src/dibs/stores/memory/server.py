@@ -24,9 +24,7 @@ class MemoryServer:
         self._pushes: list[Push] = []
         self._listens: Callable[[str], bool] = lambda _channel: False
 
-    def execute(
-        self, words: Sequence[Any], now: float, listens: Callable[[str], bool]
-    ) -> tuple[Any, Sequence[Push]]:
+    def execute(self, words: Sequence[Any], now: float, listens: Callable[[str], bool]) -> tuple[Any, Sequence[Push]]:
         """Carry out one command at this moment: the answer, and what is to be told to whom."""
         self._pushes, self._listens = [], listens
         match words:

@@ -34,7 +34,7 @@ class Agenda:
     def at(self, when: float, call: Callable[..., object], *args: Any) -> None:
         """Call it then; a moment that is over means now."""
         self._made += 1
-        heappush(self._heap, (when if when > self.now else self.now, self._made, call, args))
+        heappush(self._heap, (max(when, self.now), self._made, call, args))
 
     def run(self, until: float, is_over: Callable[[], bool]) -> None:
         """Let time pass until then, until it is over, or until nothing is left to happen."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from dibs.errors import StoreUnreachable
+from dibs.events import Event
 from dibs.model.asks import Acquire, AcquireAnswer, Granted, Leave
 from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import Outcome
@@ -77,15 +78,17 @@ def play_copies(seed: int) -> Verdicts:
                 inside.pop(owner, None)
                 leave_all(process.world, stores, owner, bar_until=None)
 
-    processes = [
-        Process(f"p{number}", servers, stores[0], weather, random, tell=lambda *_: None) for number in range(3)
-    ]
+    processes = [Process(f"p{number}", servers, stores[0], weather, random, tell=_tell_nobody) for number in range(3)]
     for process in processes:
         process.spawn(client(process))
     agenda.run(20 * weather.ttl, lambda: False)
     for process in processes:
         process.end()
     return Verdicts(seed, weather, tuple(faults), counts)
+
+
+def _tell_nobody(_process: Process, _event: Event) -> None:
+    pass
 
 
 def _is_settled(outcomes: Sequence[Outcome[AcquireAnswer] | None]) -> bool:
@@ -97,5 +100,3 @@ def _is_settled(outcomes: Sequence[Outcome[AcquireAnswer] | None]) -> bool:
 
 def _is_over(tenure: Tenure, world: SimWorld) -> bool:
     return tenure.judge(world.now()) is Verdict.LOST
-
-

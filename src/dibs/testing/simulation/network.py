@@ -98,7 +98,9 @@ class Client(Protocol):
 class Line:
     """One connection: in order both ways, until it is cut and made anew."""
 
-    def __init__(self, client: Client, server: Server, channel: str, *, lane: str, weather: Weather, random: Random) -> None:
+    def __init__(
+        self, client: Client, server: Server, channel: str, *, lane: str, weather: Weather, random: Random
+    ) -> None:
         self._client, self._server, self.channel, self._lane = client, server, channel, lane
         self.weather, self._random = weather, random
         self._agenda = server.agenda

@@ -55,7 +55,7 @@ class Process:
         self.desk = Desk(store, "sim://", lambda event: tell(self, event), name, nudge=self._nudge)
         self.world = SimWorld(self, self.lines, "loop")
         self.keeper = Keeper(SimWorld(self, [self.keeper_line], "keeper"), self.desk)
-        self.nudges = SimInbox(self, "keeper", lambda: None)
+        self.nudges = SimInbox(self, "keeper")
 
     def clock(self) -> float:
         """Its own clock: it runs at its own rate and is never set."""
@@ -152,7 +152,7 @@ class Process:
         task.cancel(awaits)
         self.running = before
 
-    def _parked_keeper(self, task: Task) -> None:
+    def _parked_keeper(self, _task: Task) -> None:
         """The keeper is at an await: the process may stop here."""
         self._maybe_stop()
 
@@ -190,10 +190,8 @@ class SimWorld:
     def store_time(self) -> float | None:
         return None if self._clock is None else self._clock.reading(self.now())
 
-    def listen(self, owner: str) -> SimInbox:
-        inboxes = self._process.desk.inboxes
-        inbox = inboxes[owner] = SimInbox(self._process, self._lane, lambda: inboxes.pop(owner, None))
-        return inbox
+    def listen(self) -> SimInbox:
+        return SimInbox(self._process, self._lane)
 
     async def ask(self, command: Command[T], within: float) -> T:
         task, asked_at = self._task(), self.now()
@@ -266,8 +264,8 @@ class SimWorld:
 class SimInbox:
     """Wake-ups that a simulated task waits for."""
 
-    def __init__(self, process: Process, lane: str, close: Callable[[], object]) -> None:
-        self._process, self._lane, self.close = process, lane, close
+    def __init__(self, process: Process, lane: str) -> None:
+        self._process, self._lane = process, lane
         self.channel, self.ran_at = process.channel, process.ran_at
         self._wakes: deque[Wake] = deque()
         self._waiter: tuple[Task, int] | None = None

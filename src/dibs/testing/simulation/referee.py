@@ -122,8 +122,10 @@ class Referee:
     # What clients believe.
 
     def _judge_beliefs(self) -> None:
-        """I7: belief is truth. If the store forgot, its clock jumped, or the lock was taken by force, it may last
-        until the next renewal should have been answered, and no longer.
+        """I7: belief is truth.
+
+        If the store forgot, its clock jumped, or the lock was taken by force, it may last until the next renewal
+        should have been answered, and no longer.
         """
         now = self._server.agenda.now
         for process in self._processes:
@@ -164,7 +166,9 @@ class Referee:
         self.counts["entered"] += 1
         self._entered[hold.fence] = hold
         if hold.fence in process.heard_evicted and hold.lost_because is None:
-            self._fault("I7", f"{process.name} entered as {hold.owner}, though it had heard that this was taken from it")
+            self._fault(
+                "I7", f"{process.name} entered as {hold.owner}, though it had heard that this was taken from it"
+            )
         if self._granted.get(hold.owner) != hold.fence:
             self._fault("I8", f"{process.name} entered with fence {hold.fence}, which was never granted to it")
         self._judge_beliefs()
@@ -201,7 +205,11 @@ class Referee:
     def told_loss(self, process: Process, loss: LeaseLost) -> None:
         """I7: whose lease is over by its own clock is told before the margin is used up."""
         hold = None if process.is_dead else self._entered.get(loss.fence)
-        if hold is None or loss.reason not in OVER_BY_CLOCK or process.agenda.now - process.awake_since() < hold.tenure.ttl:
+        if (
+            hold is None
+            or loss.reason not in OVER_BY_CLOCK
+            or process.agenda.now - process.awake_since() < hold.tenure.ttl
+        ):
             return
         late = process.clock() - hold.tenure.asked_at - hold.tenure.ttl
         if late > 0:
@@ -252,5 +260,3 @@ def _believes(process: Process, hold: Hold) -> bool:
     if hold.lost_because is not None or hold.is_over:
         return False
     return process.clock() < hold.tenure.trusted_until
-
-
