@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from dibs.ports.world import World
 
 
+A_MOMENT = 0.1
+"""The least time that an answer is given to arrive, also when the caller's wait is all but over."""
+
 Watchers = Sequence[Callable[[LeaseLost], object]]
 
 
@@ -29,9 +32,9 @@ async def acquire(
 ) -> Hold | Busy:
     """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await."""
     _refuse_self_deadlock(world, desk, request, actor)
-    asking = _Asking(world, desk, request)
+    asking = _Asking(world, desk, request, actor, watchers)
     try:
-        outcome = await asking.outcome(actor, watchers)
+        outcome = await asking.outcome()
     except BaseException:
         asking.leave()
         raise
@@ -89,18 +92,19 @@ def _refuse_self_deadlock(world: World, desk: Desk, request: Request, actor: obj
 class _Asking:
     """One owner on its way to the lock."""
 
-    def __init__(self, world: World, desk: Desk, request: Request) -> None:
+    def __init__(self, world: World, desk: Desk, request: Request, actor: object, watchers: Watchers) -> None:
         self._world, self._desk, self._request = world, desk, request
+        self._actor, self._watchers = actor, watchers
         self._owner = world.token()
         self._inbox = desk.inboxes[self._owner] = world.listen()
         self.began_at = self._asked_at = self._silent_since = world.now()
         self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
+        self._has_asked = False
         self._unanswered: list[float] = []
         self._void: set[int] = set()
 
-    async def outcome(self, actor: object, watchers: Watchers) -> Hold | Busy:
+    async def outcome(self) -> Hold | Busy:
         """Ask until the answer settles it."""
-        self._actor, self._watchers = actor, watchers
         settled: Hold | Busy | None = None
         while settled is None:
             match await self._answer():
@@ -114,7 +118,7 @@ class _Asking:
 
     def leave(self) -> None:
         """Take back whatever the store may still have of us; who did not queue and was answered has left nothing."""
-        if self._request.is_patient or self._unanswered:
+        if self._unanswered or (self._has_asked and self._request.is_patient):
             leave = Leave(self._owner, self._bar())
             owe(self._world, self._desk, self._request.name, leave, ttl=self._request.ttl)
 
@@ -143,7 +147,7 @@ class _Asking:
 
     async def _ask_once(self) -> AcquireAnswer:
         world, store, request = self._world, self._desk.store, self._request
-        within = max(min(PATIENCE, self._patient_until() - self._asked_at), 0.0)
+        within = min(PATIENCE, max(self._patient_until() - self._asked_at, A_MOMENT))
         store_time = world.store_time()
         if store_time is None:
             store_time = await world.ask(store.time(), within)
@@ -159,6 +163,7 @@ class _Asking:
             queue=request.is_patient,
         )
         # Until it is answered, this ask may still land when we have left: our leave must bar it.
+        self._has_asked = True
         self._unanswered.append(not_after)
         answer = await world.ask(store.acquire(request.name, ask), within)
         self._unanswered.pop()

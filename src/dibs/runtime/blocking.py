@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-A_MOMENT = 0.2
+A_MOMENT = 0.1
 """How long a thread stays to see its farewell answered; what is not is the keeper's to repeat."""
 
 
