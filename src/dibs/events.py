@@ -16,6 +16,15 @@ class Acquired:
 
 
 @dataclass(frozen=True, slots=True)
+class Queued:
+    """We stand in a lock's queue, behind so many others."""
+
+    name: str
+    holder: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Released:
     """We gave a lock back."""
 
@@ -101,6 +110,7 @@ class Stumbled:
 
 Event = (
     Acquired
+    | Queued
     | Released
     | FoundBusy
     | Lost

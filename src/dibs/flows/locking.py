@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
+from dibs import events
 from dibs.errors import LeaseLost, SelfDeadlock, StoreUnreachable
-from dibs.events import Acquired, FoundBusy, Released
 from dibs.flows.desk import Waiting, owe, tell_loss
 from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
 from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Leave, Queued, Renew, Said
@@ -42,7 +42,7 @@ async def acquire(
         asking.close()
     if isinstance(outcome, Busy):
         asking.leave()
-        desk.tell(FoundBusy(request.name, outcome.held.who, world.now() - asking.began_at))
+        desk.tell(events.FoundBusy(request.name, outcome.held.who, world.now() - asking.began_at))
     return outcome
 
 
@@ -75,7 +75,7 @@ async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
         owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
     if hold.lost_because is None and answer is Said.RELEASED:
-        desk.tell(Released(hold.name, hold.fence, hold.held_for(world.now())))
+        desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
     elif hold.lost_because is None:
         hold.lost_because = FORGOTTEN
         tell_loss(desk, hold)
@@ -177,7 +177,7 @@ class _Asking:
 
     async def _turn(self, place: Queued) -> Hold | Busy | None:
         """Wait to be handed the lock; `None` when it is time to ask again."""
-        self._stand_in_queue()
+        self._stand_in_queue(place)
         ask_at = self._asked_at + place.ask_again_in
         while True:
             wake = await self._inbox.next(max(min(ask_at, self._give_up_at) - self._world.now(), 0.0))
@@ -195,8 +195,10 @@ class _Asking:
                     is_over = self._world.now() >= self._give_up_at
                     return Busy(place.held, place.position + 1) if is_over else None
 
-    def _stand_in_queue(self) -> None:
+    def _stand_in_queue(self, place: Queued) -> None:
         request = self._request
+        if self._owner not in self._desk.tickets:
+            self._desk.tell(events.Queued(request.name, place.held.who, place.position))
         waiting = Waiting(request.name, self._owner, request.ttl, self._inbox, kept_at=self._asked_at)
         self._desk.tickets[self._owner] = waiting
         self._desk.look_after(waiting.keep_at)
@@ -212,7 +214,7 @@ class _Asking:
         desk.enrol(hold)
         if Taken(fence) in self._inbox.arrived():
             hold.lose(EVICTED)
-        desk.tell(Acquired(hold.name, fence, hold.waited))
+        desk.tell(events.Acquired(hold.name, fence, hold.waited))
         return hold
 
     def _bar(self) -> float | None:

@@ -13,6 +13,7 @@ from dibs.events import (
     FoundBusy,
     HeldLong,
     Lost,
+    Queued,
     Released,
     StoreBack,
     StoreSilent,
@@ -22,6 +23,7 @@ from dibs.model.duration import spoken
 
 _LEVELS: dict[type[Event], int] = {
     Acquired: logging.DEBUG,
+    Queued: logging.DEBUG,
     Released: logging.DEBUG,
     FoundBusy: logging.DEBUG,
     Lost: logging.ERROR,
@@ -52,6 +54,8 @@ def sentence(event: Event) -> str:
     match event:
         case Acquired(name, fence, waited):
             return f"acquired {name!r} (fence {fence}) after {spoken(waited)}"
+        case Queued(name, holder, position):
+            return f"waits for {name!r}, held by {holder}, behind {position} others"
         case Released(name, fence, held_for):
             return f"released {name!r} (fence {fence}) after {spoken(held_for)}"
         case FoundBusy(name, holder, waited):

@@ -33,10 +33,10 @@ class MemoryBackend:
 
     guarantee = GUARANTEE
 
-    def __init__(self, server: str = "memory://") -> None:
+    def __init__(self, server: str = "memory://", *, clock: Callable[[], float] | None = None) -> None:
         self.server = server
         self._locks = MemoryServer()
-        self._epoch = time.time() - time.monotonic()
+        self._clock = clock or _steady_clock()
         self._lines: dict[str, MemoryWire] = {}
         self._numbers = count(1)
         self._mutex = threading.Lock()
@@ -56,7 +56,7 @@ class MemoryBackend:
         with self._mutex:
             self._lines[line.channel] = line
             line.answered_at = max(line.answered_at, asked_at)
-            at = self._epoch + time.monotonic()
+            at = self._clock()
             value, pushes = self._locks.execute(words, at, self._lines.__contains__)
             told = [(push, self._lines[push.channel]) for push in pushes if push.channel in self._lines]
             stamped = [(push, reached, reached.answered_at) for push, reached in told]
@@ -98,6 +98,12 @@ class MemoryWire:
     def close(self) -> None:
         self._is_open = False
         self._backend.hang_up(self)
+
+
+def _steady_clock() -> Callable[[], float]:
+    """Epoch seconds from here on, whatever is done to the machine's clock."""
+    epoch = time.time() - time.monotonic()
+    return lambda: epoch + time.monotonic()
 
 
 _open: WeakValueDictionary[str, MemoryBackend] = WeakValueDictionary()
