@@ -53,8 +53,15 @@ class Wire(Line, Protocol):
 class Backend(Protocol):
     """One store, as its URL names it. Opens nothing until a wire is used."""
 
-    server: str
-    guarantee: Guarantee
+    @property
+    def server(self) -> str:
+        """Its address as people may see it: without passwords."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it promises."""
+        ...
 
     def locks(self, namespace: str) -> LockStore:
         """How it words questions about locks."""

@@ -27,12 +27,24 @@ class Outage:
         self._backend = backend
         self.server = backend.server
         self.trouble: Trouble = "none"
-        self.asks = 0
+        self._asks, self._asked = 0, threading.Condition()
 
     @property
     def guarantee(self) -> Guarantee:
         """What the store itself promises."""
         return self._backend.guarantee
+
+    def asked(self) -> None:
+        """Somebody asks something, and fails perhaps."""
+        if self.trouble != "none":
+            with self._asked:
+                self._asks += 1
+                self._asked.notify_all()
+
+    def wait_for_asks(self, times: int) -> None:
+        """Sleep until that many asks have met trouble."""
+        with self._asked:
+            self._asked.wait_for(lambda: self._asks >= times)
 
     def locks(self, namespace: str) -> LockStore:
         return self._backend.locks(namespace)
@@ -50,7 +62,7 @@ class _TroubledLine:
         self.channel = line.channel
 
     def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
-        self._outage.asks += 1
+        self._outage.asked()
         match self._outage.trouble:
             case "none":
                 self._line.post(words, node, heard)

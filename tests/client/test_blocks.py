@@ -1,0 +1,358 @@
+"""`with` and `async with`: who holds, who is told, and which error wins."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+import dibs
+from dibs import Dibs, LeaseLost, LockBusy, SelfDeadlock
+from dibs.events import Acquired, Lost, Queued
+from dibs.testing.contract import Diary
+
+TTL = 0.3
+
+
+def evict(d: Dibs, name: str) -> None:
+    held = d.inspect(name).held
+    assert held is not None
+    assert d.force_release(name, fence=held.fence)
+
+
+def test_a_block_holds_the_lock_and_gives_it_back(d: Dibs) -> None:
+    with d.lock("a", ttl="30s") as lease:
+        assert d.inspect("a").state == "held"
+        assert lease.fence > 0
+        assert 26 < lease.remaining <= 27
+    assert d.inspect("a").state == "free"
+
+
+def test_an_async_block_holds_the_lock_and_gives_it_back(d: Dibs) -> None:
+    async def main() -> None:
+        async with d.lock("a") as lease:
+            assert (await d.ainspect("a")).state == "held"
+            lease.ensure()
+        assert (await d.ainspect("a")).state == "free"
+
+    asyncio.run(main())
+
+
+def test_a_tried_lock_is_none_when_somebody_has_it(d: Dibs) -> None:
+    with d.try_lock("a") as mine:
+        assert mine is not None
+        with d.try_lock("a") as again:
+            assert again is None
+        mine.ensure()
+    assert d.inspect("a").state == "free"
+
+    async def main() -> None:
+        async with d.try_lock("a") as mine, d.try_lock("a") as again:
+            assert mine is not None
+            assert again is None
+
+    asyncio.run(main())
+
+
+def test_the_body_s_exception_passes_through_and_the_lock_is_free(d: Dibs) -> None:
+    with pytest.raises(KeyError), d.lock("a"):
+        raise KeyError("mine")
+    assert d.inspect("a").state == "free"
+
+
+def test_a_lost_lease_is_told_when_the_block_ends(d: Dibs) -> None:
+    with pytest.raises(LeaseLost, match="by force") as lost, d.lock("a") as lease:
+        evict(d, "a")
+        assert lease.lost
+    assert (lost.value.name, lost.value.fence) == ("a", lease.fence)
+
+
+def test_the_body_s_exception_wins_over_a_lost_lease(d: Dibs) -> None:
+    with pytest.raises(KeyError) as raised, d.lock("a"):
+        evict(d, "a")
+        raise KeyError("mine")
+    assert "by force" in raised.value.__notes__[0]
+
+
+def test_what_ensure_raised_is_not_told_twice(d: Dibs) -> None:
+    with pytest.raises(LeaseLost) as lost, d.lock("a") as lease:
+        evict(d, "a")
+        lease.ensure()
+    assert not hasattr(lost.value, "__notes__")
+
+
+def test_an_async_body_is_cancelled_once_when_its_lease_is_lost(d: Dibs) -> None:
+    async def main() -> None:
+        with pytest.raises(LeaseLost):
+            async with d.lock("a"):
+                evict(d, "a")
+                await asyncio.Event().wait()
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+        async with asyncio.timeout(5):
+            await asyncio.to_thread(int)  # the task can await again
+
+    asyncio.run(main())
+
+
+def test_a_body_that_swallows_its_cancellation_still_ends_in_lease_lost(d: Dibs) -> None:
+    async def main() -> None:
+        swallowed = False
+        with pytest.raises(LeaseLost):
+            async with d.lock("a"):
+                evict(d, "a")
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    swallowed = True
+        assert swallowed
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_an_async_body_s_own_exception_wins_over_the_loss(d: Dibs) -> None:
+    async def main() -> None:
+        with pytest.raises(KeyError) as raised:
+            async with d.lock("a"):
+                evict(d, "a")
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:
+                    raise KeyError("mine") from None
+        assert "by force" in raised.value.__notes__[0]
+
+    asyncio.run(main())
+
+
+def test_somebody_else_s_cancellation_is_not_turned_into_a_loss(d: Dibs) -> None:
+    async def main() -> None:
+        inside = asyncio.Event()
+
+        async def work() -> None:
+            async with d.lock("a"):
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(work())
+        await inside.wait()
+        evict(d, "a")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_body_gives_the_lock_back(d: Dibs) -> None:
+    async def main() -> None:
+        inside = asyncio.Event()
+
+        async def work() -> None:
+            async with d.lock("a"):
+                inside.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(work())
+        await inside.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await d.ainspect("a")).state == "free"
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_wait_leaves_no_trace(d: Dibs, diary: Diary) -> None:
+    async def main() -> None:
+        mine = await d.lock("a").aacquire()
+        task = asyncio.create_task(d.lock("a").aacquire())
+        await asyncio.to_thread(diary.wait_for, Queued, 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await d.ainspect("a")).waiters == ()
+        await mine.arelease()
+        assert not await d.alocks()
+
+    asyncio.run(main())
+
+
+def test_both_losses_of_nested_blocks_are_told(d: Dibs) -> None:
+    async def main() -> None:
+        with pytest.raises(LeaseLost) as outer:
+            async with d.lock("a"), d.lock("b"):
+                evict(d, "a")
+                evict(d, "b")
+                await asyncio.Event().wait()
+        assert outer.value.name == "a"
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
+
+    asyncio.run(main())
+
+
+def test_a_blocked_event_loop_does_not_lose_the_lease(d: Dibs) -> None:
+    async def main() -> None:
+        async with d.lock("a", ttl=TTL) as lease:
+            time.sleep(3 * TTL)  # noqa: ASYNC251, TID251 - the loop is blocked: that is the point
+            lease.ensure()
+            assert d.inspect("a").held is not None
+
+    asyncio.run(main())
+
+
+def test_a_hung_loop_eats_one_ttl_at_the_most(d: Dibs, diary: Diary) -> None:
+    """Its ticket is served, but as nobody takes the lock it is not kept alive for it."""
+    mine = d.lock("a").acquire()
+    may_go = threading.Event()
+
+    async def hang() -> None:
+        waiter = asyncio.create_task(d.lock("a", ttl=TTL).aacquire())
+        await asyncio.sleep(0)
+        may_go.wait(10)  # blocks the loop, with the waiter in the queue
+        waiter.cancel()
+
+    thread = threading.Thread(target=lambda: asyncio.run(hang()))
+    thread.start()
+    diary.wait_for(Queued, 1)
+    mine.release()
+    theirs = d.lock("a", wait=10).acquire()
+    assert theirs.waited > TTL / 2
+    theirs.release()
+    may_go.set()
+    thread.join()
+
+
+def test_a_lease_may_be_passed_to_another_thread(d: Dibs) -> None:
+    lease = d.lock("a").acquire()
+    thread = threading.Thread(target=lease.release)
+    thread.start()
+    thread.join()
+    assert d.inspect("a").state == "free"
+    assert not lease.lost
+
+
+def test_a_lease_may_be_passed_between_tasks_loops_and_threads(d: Dibs) -> None:
+    async def take() -> dibs.Lease:
+        return await d.lock("a").aacquire()
+
+    async def give_back(lease: dibs.Lease) -> None:
+        lease.ensure()
+        await lease.aextend()
+        await asyncio.create_task(lease.arelease())
+
+    asyncio.run(give_back(asyncio.run(take())))
+    lease = asyncio.run(take())
+    lease.extend()
+    lease.release()
+    assert d.inspect("a").state == "free"
+
+
+def test_one_lock_object_may_be_shared_and_used_again(d: Dibs) -> None:
+    lock, count = d.lock("a"), [0]
+
+    def work() -> None:
+        for _ in range(20):
+            with lock:
+                count[0] += 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert count == [80]
+
+    async def main() -> None:
+        async def work() -> None:
+            async with lock:
+                count[0] += 1
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(work() for _ in range(10)))
+
+    asyncio.run(main())
+    assert count == [90]
+
+
+def test_a_block_may_end_in_another_thread_than_it_began(d: Dibs) -> None:
+    lock = d.lock("a")
+    lock.__enter__()
+    thread = threading.Thread(target=lambda: lock.__exit__(None, None, None))
+    thread.start()
+    thread.join()
+    assert d.inspect("a").state == "free"
+
+
+def test_leaving_a_block_that_was_never_entered_is_refused(d: Dibs) -> None:
+    with pytest.raises(dibs.ConfigError, match="0 open blocks"):
+        d.lock("a").__exit__(None, None, None)
+
+
+def test_waiting_for_what_one_already_holds_is_told_at_once(d: Dibs) -> None:
+    with d.lock("a") as lease:
+        for wait in (None, 5):
+            with pytest.raises(SelfDeadlock, match="already held here") as told, d.lock("a", wait=wait):
+                pass
+            assert told.value.fence == lease.fence
+        with pytest.raises(LockBusy), d.lock("a", wait=0):
+            pass
+        assert d.inspect("a").waiters == ()
+
+    async def main() -> None:
+        async with d.lock("a"):
+            with pytest.raises(SelfDeadlock):
+                async with d.lock("a"):
+                    pass
+
+    asyncio.run(main())
+
+
+def test_another_task_or_thread_may_wait_for_it(d: Dibs, diary: Diary) -> None:
+    async def main() -> None:
+        async def wait() -> None:
+            async with d.lock("a", wait=10):
+                pass
+
+        async with d.lock("a"):
+            waiter = asyncio.create_task(wait())
+            await asyncio.to_thread(diary.wait_for, Queued, 1)
+        await waiter
+
+    asyncio.run(main())
+
+
+def test_a_lease_taken_without_a_block_may_be_waited_for_by_its_taker(d: Dibs, diary: Diary) -> None:
+    """It may have been handed to another thread, which gives it back."""
+    lease = d.lock("a").acquire()
+
+    def give_back() -> None:
+        diary.wait_for(Queued, 1)
+        lease.release()
+
+    thread = threading.Thread(target=give_back)
+    thread.start()
+    d.lock("a", wait=10).acquire().release()
+    thread.join()
+
+
+def test_on_lost_is_called_once_and_its_failure_hurts_nobody(d: Dibs, diary: Diary) -> None:
+    losses: list[LeaseLost] = []
+
+    def fail(loss: LeaseLost) -> None:
+        losses.append(loss)
+        raise ValueError("mine")
+
+    with pytest.raises(LeaseLost), d.lock("a", on_lost=fail):
+        evict(d, "a")
+        diary.wait_for(Lost, 1)
+    assert [loss.reason for loss in losses] == ["it was released by force"]
+    assert len(diary.of(Acquired)) == 1

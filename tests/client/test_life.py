@@ -1,0 +1,198 @@
+"""From connect to close: what is opened, shared, closed, forked and forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import dibs
+from dibs import ClientClosed, ConfigError, Dibs, LeaseLost
+from dibs.events import Abandoned, ClosedWhileHolding, Event, Lost
+from dibs.stores.memory import MemoryBackend
+from dibs.testing.contract import Diary
+
+
+def test_connect_opens_nothing(d: Dibs) -> None:
+    before = threading.active_count()
+    dibs.connect("memory://opens-nothing", quiet=True)
+    assert threading.active_count() == before
+
+
+def test_the_same_url_is_the_same_store() -> None:
+    with dibs.connect("memory://same") as one, dibs.connect("memory://same") as two:
+        with one.lock("a"), two.try_lock("a") as theirs:
+            assert theirs is None
+        with dibs.connect("memory://another") as three, one.lock("a"), three.try_lock("a") as lease:
+            assert lease is not None
+
+
+def test_the_store_is_named_by_the_environment_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIBS_URL", raising=False)
+    with pytest.raises(ConfigError, match="DIBS_URL"):
+        dibs.connect()
+    monkeypatch.setenv("DIBS_URL", "memory://by-environment")
+    assert repr(dibs.connect()) == "<Dibs memory://by-environment namespace='dibs'>"
+
+
+@pytest.mark.parametrize("url", ["nonsense", "nope://user:secret@host", "memory:// x", "memory://\n"])
+def test_a_wrong_url_is_refused_without_repeating_its_secrets(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        dibs.connect(url)
+    assert "secret" not in str(refused.value)
+    assert "memory://" in str(refused.value)
+
+
+def test_a_url_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ConfigError, match="not int"):
+        dibs.connect(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("namespace", ["a:b", "a{b", " a", "\n", "x" * 201])
+def test_a_wrong_namespace_is_refused(namespace: str) -> None:
+    with pytest.raises(ConfigError, match="namespace"):
+        dibs.connect("memory://", namespace=namespace)
+
+
+def test_bare_names_have_no_namespace() -> None:
+    with dibs.connect("memory://bare", namespace="") as d, d.lock("a"):
+        assert [view.name for view in d.locks()] == ["a"]
+
+
+def test_a_client_says_what_its_store_promises(d: Dibs) -> None:
+    assert d.guarantee.level == "fenced"
+    assert "this one process" in str(d.guarantee)
+
+
+def test_a_closed_client_says_so(d: Dibs) -> None:
+    lock = d.lock("a")
+    d.close()
+    d.close()
+    with pytest.raises(ClientClosed, match=r"closed \(make another"), lock:
+        pass
+    with pytest.raises(ClientClosed):
+        d.inspect("a")
+
+    async def main() -> None:
+        with pytest.raises(ClientClosed):
+            await d.alocks()
+
+    asyncio.run(main())
+
+
+def test_closing_ends_leases_that_are_in_use_and_leaves_them_to_their_ttl() -> None:
+    backend, diary = MemoryBackend(), Diary()
+    d, other = Dibs(backend, observers=[diary]), Dibs(backend)
+    lease = d.lock("a", ttl=0.3).acquire()
+    d.close()
+    assert lease.lost
+    with pytest.raises(LeaseLost, match="client was closed"):
+        lease.ensure()
+    assert [event.names for event in diary.of(ClosedWhileHolding)] == [("a",)]
+    assert len(diary.of(Lost)) == 1
+    assert other.try_lock("a").acquire() is None  # the work under it may not have stopped yet
+    with pytest.raises(LeaseLost):
+        lease.release()
+    other.lock("a", wait=10).acquire().release()
+    other.close()
+
+
+def test_closing_stops_an_async_body() -> None:
+    async def main() -> None:
+        async with Dibs(MemoryBackend()) as d:
+            with pytest.raises(LeaseLost, match="client was closed"):
+                async with d.lock("a"):
+                    await d.aclose()
+                    await asyncio.Event().wait()
+
+    asyncio.run(main())
+
+
+def test_a_lease_that_is_dropped_is_given_back(d: Dibs, diary: Diary) -> None:
+    d.lock("a").acquire()
+    gc.collect()
+    [event] = diary.wait_for(Abandoned, 1)
+    assert event.name == "a"
+    d.lock("a", wait=10).acquire().release()
+
+
+def test_an_observer_that_fails_does_not_hurt_the_lock(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def on(self, event: Event, /) -> None:
+            raise ValueError("mine")
+
+    with Dibs(MemoryBackend(), observers=[Broken()]) as d, d.lock("a"):
+        pass
+    assert "an observer failed" in caplog.text
+
+
+def test_events_are_logged_unless_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", logger="dibs")
+    with dibs.connect("memory://logged") as d, d.lock("a"):
+        pass
+    assert [record.message.split()[0] for record in caplog.records] == ["acquired", "released"]
+    caplog.clear()
+    with dibs.connect("memory://logged", quiet=True) as d, d.lock("a"):
+        pass
+    assert not caplog.records
+
+
+FORK = """
+import os, dibs
+d = dibs.connect("memory://", quiet=True)
+lease = d.lock("a", ttl=5).acquire()
+lock = d.lock("b")
+with lock:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            assert lease.lost and "forked" in repr(lease), lease
+            try:
+                lease.release()
+            except dibs.LeaseLost as lost:
+                assert "forked" in str(lost)
+            else:
+                raise AssertionError("a child released its parent's lease")
+            with d.lock("of the child", ttl=1) as mine:   # with a keeper of its own
+                mine.ensure()
+            code = 0
+        except BaseException as error:
+            print("child:", repr(error), flush=True)
+            code = 1
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    lease.ensure()
+lease.release()
+print("well")
+"""
+
+EXIT = """
+import dibs
+from dibs.events import Released
+class Tell:
+    def on(self, event):
+        if isinstance(event, Released):
+            print("released", event.name, flush=True)
+d = dibs.connect("memory://", observers=[Tell()], quiet=True)
+lease = d.lock("kept to the end").acquire()
+"""
+
+
+def python(script: str) -> str:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr.replace("DeprecationWarning", "").strip() or "fork" in done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="this platform cannot fork")
+def test_a_forked_child_can_neither_use_nor_release_its_parent_s_leases() -> None:
+    assert python(FORK) == "well\n"
+
+
+def test_what_is_still_held_when_the_program_ends_is_given_back() -> None:
+    assert python(EXIT) == "released kept to the end\n"

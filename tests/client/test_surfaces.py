@@ -1,0 +1,58 @@
+"""Both colours offer the same: what can be asked of the store has a twin with the prefix `a`."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import dibs
+
+TWINS = [
+    (dibs.Dibs, ["inspect", "locks", "force_release", "close"]),
+    (dibs.Lock, ["acquire"]),
+    (dibs.TryLock, ["acquire"]),
+    (dibs.Lease, ["extend", "release"]),
+]
+
+
+@pytest.mark.parametrize(("face", "verbs"), TWINS, ids=lambda value: getattr(value, "__name__", ""))
+def test_every_verb_that_asks_the_store_has_an_async_twin(face: type, verbs: list[str]) -> None:
+    for verb in verbs:
+        blocking, twin = getattr(face, verb), getattr(face, f"a{verb}")
+        assert inspect.signature(blocking) == inspect.signature(twin)
+        assert blocking.__doc__ == twin.__doc__
+        assert inspect.iscoroutinefunction(twin)
+        assert not inspect.iscoroutinefunction(blocking)
+
+
+@pytest.mark.parametrize(("face", "verbs"), TWINS, ids=lambda value: getattr(value, "__name__", ""))
+def test_no_async_verb_lacks_its_blocking_twin(face: type, verbs: list[str]) -> None:
+    public = [name for name in dir(face) if not name.startswith("_")]
+    coroutines = [name for name in public if inspect.iscoroutinefunction(getattr(face, name))]
+    assert sorted(coroutines) == sorted(f"a{verb}" for verb in verbs)
+
+
+@pytest.mark.parametrize("face", [dibs.Dibs, dibs.Lock, dibs.TryLock])
+def test_what_can_be_entered_can_be_entered_in_both_colours(face: type) -> None:
+    for blocking, twin in (("__enter__", "__aenter__"), ("__exit__", "__aexit__")):
+        assert inspect.signature(getattr(face, blocking)) == inspect.signature(getattr(face, twin))
+
+
+def test_all_public_names_are_listed_and_documented() -> None:
+    for name in dibs.__all__:
+        assert hasattr(dibs, name)
+        if inspect.isclass(getattr(dibs, name)):
+            assert getattr(dibs, name).__doc__, name
+
+
+def test_importing_dibs_brings_in_no_third_party_module_and_no_event_loop() -> None:
+    script = (
+        "import sys; before = set(sys.modules); import dibs; "
+        "new = {name.partition('.')[0] for name in set(sys.modules) - before}; "
+        "print(sorted(new - sys.stdlib_module_names), 'asyncio' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['dibs'] False"
