@@ -1,10 +1,56 @@
-"""The command line: one file a noun."""
+"""The command line: one room a command, and none is imported before it is called."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
+from typing import TYPE_CHECKING
+
+import dibs
+from dibs.cli import demo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+EXIT_CODES = """\
+exit codes:
+  0  it went well
+  1  the answer is no, or a check failed
+  2  the command line makes no sense
+"""
+
+INTERRUPTED = 130
 
 
-def main() -> int:
-    """Run one command."""
-    return 2 if sys.argv[1:] else 0
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    command: Callable[[argparse.Namespace], int] | None = options.command
+    if command is None:
+        parser.print_help(sys.stderr)
+        return 2
+    try:
+        return command(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain of it once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dibs",
+        description=dibs.__doc__,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"dibs {dibs.__version__}")
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    demo.describe(commands.add_parser("demo", help=demo.SUMMARY, allow_abbrev=False))
+    return parser

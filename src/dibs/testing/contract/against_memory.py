@@ -113,10 +113,9 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         assert _shape(answer) == _shape(spec)
         if isinstance(answer, Granted):
             self._pair(answer.fence, spec.fence)
-        mine, theirs = self._ear.pushes, self._spec_pushes
-        assert [(push.owner, push.kind) for push in mine] == [
-            (push.owner, push.kind) for push in theirs if push.channel == self._wire.channel
-        ]
+        mine = self._ear.pushes
+        theirs = [push for push in self._spec_pushes if push.channel == self._wire.channel]
+        assert [(push.owner, push.kind) for push in mine] == [(push.owner, push.kind) for push in theirs]
         for push, spec_push in zip(mine, theirs, strict=True):
             self._pair(push.fence, spec_push.fence)
         self._ear.pushes, self._spec_pushes = [], []
