@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from dibs.client import Dibs, connect
-from dibs.errors import (
-    ClientClosed,
-    ConfigError,
-    DibsError,
-    LeaseLost,
-    LockBusy,
-    SelfDeadlock,
-    StoreUnreachable,
-)
-from dibs.events import Event, Observer
-from dibs.lease import Lease
-from dibs.lock import Lock, TryLock
-from dibs.model.duration import Duration
-from dibs.model.guarantee import Guarantee
-from dibs.model.views import LockView
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.client import Dibs, connect
+    from dibs.errors import (
+        ClientClosed,
+        ConfigError,
+        DibsError,
+        LeaseLost,
+        LockBusy,
+        SelfDeadlock,
+        StoreUnreachable,
+    )
+    from dibs.events import Event, Observer
+    from dibs.lease import Lease
+    from dibs.lock import Lock, TryLock
+    from dibs.model.duration import Duration
+    from dibs.model.guarantee import Guarantee
+    from dibs.model.views import LockView
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "ClientClosed",
@@ -38,6 +40,40 @@ __all__ = [
     "SelfDeadlock",
     "StoreUnreachable",
     "TryLock",
-    "__version__",
     "connect",
 ]
+
+_HOMES = {
+    "ClientClosed": "dibs.errors",
+    "ConfigError": "dibs.errors",
+    "Dibs": "dibs.client",
+    "DibsError": "dibs.errors",
+    "Duration": "dibs.model.duration",
+    "Event": "dibs.events",
+    "Guarantee": "dibs.model.guarantee",
+    "Lease": "dibs.lease",
+    "LeaseLost": "dibs.errors",
+    "Lock": "dibs.lock",
+    "LockBusy": "dibs.errors",
+    "LockView": "dibs.model.views",
+    "Observer": "dibs.events",
+    "SelfDeadlock": "dibs.errors",
+    "StoreUnreachable": "dibs.errors",
+    "TryLock": "dibs.lock",
+    "connect": "dibs.client",
+}
+
+
+if not TYPE_CHECKING:  # or a checker would take any misspelt name for granted
+
+    def __getattr__(name):
+        """Fetch a public name from its room at its first use: a program that only might need a lock starts at once."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'dibs' has no attribute {name!r}")
+        from importlib import import_module  # noqa: PLC0415
+
+        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return found
+
+    def __dir__():
+        return sorted([*globals(), *_HOMES])

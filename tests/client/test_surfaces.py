@@ -42,6 +42,10 @@ def test_what_can_be_entered_can_be_entered_in_both_colours(face: type) -> None:
 
 
 def test_all_public_names_are_listed_and_documented() -> None:
+    assert sorted(dibs.__all__) == sorted(dibs._HOMES)
+    assert set(dibs.__all__) <= set(dir(dibs))
+    with pytest.raises(AttributeError, match="nonsense"):
+        dibs.nonsense  # type: ignore[attr-defined]  # noqa: B018
     for name in dibs.__all__:
         assert hasattr(dibs, name)
         if inspect.isclass(getattr(dibs, name)):
