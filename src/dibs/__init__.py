@@ -66,7 +66,7 @@ _HOMES = {
 
 if not TYPE_CHECKING:  # or a checker would take any misspelt name for granted
 
-    def __getattr__(name):
+    def __getattr__(name: str) -> object:
         """Fetch a public name from its room at its first use: a program that only might need a lock starts at once."""
         if name not in _HOMES:
             raise AttributeError(f"module 'dibs' has no attribute {name!r}")
@@ -75,5 +75,5 @@ if not TYPE_CHECKING:  # or a checker would take any misspelt name for granted
         found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         return found
 
-    def __dir__():
+    def __dir__() -> list[str]:
         return sorted([*globals(), *_HOMES])

@@ -112,6 +112,19 @@ def test_closing_stops_an_async_body() -> None:
     asyncio.run(main())
 
 
+def test_a_loop_that_is_closed_is_not_listened_for_any_more() -> None:
+    backend = MemoryBackend()
+    with Dibs(backend) as d:
+
+        async def use() -> None:
+            async with d.lock("a"):
+                pass
+
+        for _ in range(5):
+            asyncio.run(use())
+        assert len(backend._lines) <= 2  # the threads' and the last loop's
+
+
 def test_a_lease_that_is_dropped_is_given_back(d: Dibs, diary: Diary) -> None:
     d.lock("a").acquire()
     gc.collect()

@@ -6,8 +6,8 @@ import atexit
 import os
 import threading
 from logging import getLogger
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from dibs.errors import ClientClosed, DibsError
 from dibs.events import ClosedWhileHolding
@@ -56,10 +56,12 @@ class Engine:
         if self._is_closed:
             raise ClientClosed(doing)
         loop = get_running_loop()
-        if loop not in self._loops:
+        world = self._loops.get(id(loop))
+        if world is None or world.loop is not loop:
+            self._hang_up_closed_loops()
             wire = self.backend.aio(self.desk, boottime)
-            self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
-        return self._loops[loop]
+            world = self._loops[id(loop)] = AsyncWorld(wire, boottime, self.backend.server)
+        return world
 
     def serves(self, desk: Desk) -> bool:
         """Whether what was taken at this desk can still be given back: not when closed, nor in a forked child."""
@@ -96,8 +98,14 @@ class Engine:
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime), self.desk)
-        self._loops: WeakKeyDictionary[Any, AsyncWorld] = WeakKeyDictionary()
+        self._loops: dict[int, AsyncWorld] = {}
         self._closing = threading.Lock()
+
+    def _hang_up_closed_loops(self) -> None:
+        for number, world in list(self._loops.items()):
+            if world.loop.is_closed():
+                world.close()
+                self._loops.pop(number, None)
 
     def _nudge(self) -> None:
         self._keeper.nudge()
