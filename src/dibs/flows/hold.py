@@ -30,7 +30,7 @@ class Hold:
     """A grant in use: how far it is trusted by now, and how it ended.
 
     The keeper's thread prolongs it while the holder's looks at it, so each field changes by one assignment,
-    and the two that must happen once are taken from a list (`pop` has one winner).
+    and what must happen once is taken from a set (`remove` has one winner).
     """
 
     request: Request
@@ -46,9 +46,7 @@ class Hold:
     lost_because: str | None = None
     is_over: bool = False
     _granted_at: float = field(init=False)
-    _to_tell: list[None] = field(default_factory=lambda: [None])
-    _to_end: list[None] = field(default_factory=lambda: [None])
-    _to_warn: list[None] = field(default_factory=lambda: [None])
+    _still_to_do: set[str] = field(default_factory=lambda: {"end", "tell", "warn"})
 
     def __post_init__(self) -> None:
         self._granted_at = self.tenure.asked_at
@@ -85,13 +83,13 @@ class Hold:
 
     def end(self) -> bool:
         """Let go, whatever the store says; true for the first who does."""
-        first = _once(self._to_end)
+        first = self._once("end")
         self.is_over = True
         return first
 
     def first_to_tell(self) -> bool:
         """True for the one who is to tell of the loss."""
-        return _once(self._to_tell)
+        return self._once("tell")
 
     def renewal(self, now: float) -> float | None:
         """The TTL to renew by, or `None` if more is not wanted."""
@@ -111,22 +109,21 @@ class Hold:
 
     def is_newly_long(self, now: float) -> bool:
         """True once, when it has been held suspiciously long."""
-        return self.held_for(now) > LONG * self.request.ttl and _once(self._to_warn)
+        return self.held_for(now) > LONG * self.request.ttl and self._once("warn")
 
     def as_held(self, who: str, now: float) -> Held:
         """The hold as others would see it."""
         left = self.tenure.asked_at + self.tenure.ttl - now
         return Held(who, self.request.purpose, self.since, self.request.ttl, left, self.fence)
 
+    def _once(self, what: str) -> bool:
+        try:
+            self._still_to_do.remove(what)
+        except KeyError:
+            return False
+        return True
+
     def _why_over(self) -> str:
         if not self.request.renew:
             return NOT_RENEWED
         return RAN_OUT if self.renewal(self.tenure.trusted_until) is not None else REACHED_MAX_HOLD
-
-
-def _once(fuse: list[None]) -> bool:
-    try:
-        fuse.pop()
-    except IndexError:
-        return False
-    return True

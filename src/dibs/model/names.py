@@ -34,6 +34,6 @@ def text_fault(text: object, *, what: str) -> str | None:
         return f"{what} must be encodable as UTF-8 (it holds half of a surrogate pair)"
     if size > LONGEST:
         return f"{what} may have at most {LONGEST} bytes (this one has {size})"
-    if any(not character.isprintable() for character in text):
+    if not text.isprintable():
         return f"{what} may hold no control or invisible characters"
     return None
