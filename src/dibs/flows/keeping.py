@@ -73,7 +73,8 @@ class Keeper:
         """Leases that were dropped without a release: nobody works under them any more."""
         while self._desk.abandoned:
             hold = self._desk.abandoned.pop()
-            self._desk.tell(Abandoned(hold.name, hold.fence))
+            if hold.lost_because is None:
+                self._desk.tell(Abandoned(hold.name, hold.fence))
             owe(self._world, self._desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)
 
     def _keep(self, batch: Sequence[_Kept], asked_at: float) -> None:
