@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from dibs.errors import ConfigError, DibsError, LeaseLost, LockBusy
 from dibs.flows import locking
 from dibs.flows.hold import Hold
+from dibs.flows.locking import Denied
 from dibs.lease import Lease
-from dibs.model.asks import Busy
 from dibs.runtime.blocking import run
 
 if TYPE_CHECKING:
@@ -103,11 +103,11 @@ class _Guard(Generic[LeaseT_co]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} ttl={self._request.ttl:g}s open={len(self._entries)}>"
 
-    def _take(self, actor: object) -> Hold | Busy:
+    def _take(self, actor: object) -> Hold | Denied:
         world, desk = self._engine.blocking(DOING), self._engine.desk
         return run(locking.acquire(world, desk, self._request, actor=actor, watchers=self._watchers))
 
-    def _granted(self, taken: Hold | Busy) -> LeaseT_co:
+    def _granted(self, taken: Hold | Denied) -> LeaseT_co:
         raise NotImplementedError
 
     def _left(self, actor: object) -> _Entry:
@@ -129,18 +129,17 @@ class _Guard(Generic[LeaseT_co]):
 class Lock(_Guard[Lease]):
     """A lock that is waited for: `with d.lock(...) as lease`, or `async with`."""
 
-    def _granted(self, taken: Hold | Busy) -> Lease:
-        if isinstance(taken, Busy):
-            waited = self._request.wait or 0.0
-            raise LockBusy(self.name, waited=waited, held=taken.held, waiters=taken.waiters)
+    def _granted(self, taken: Hold | Denied) -> Lease:
+        if isinstance(taken, Denied):
+            raise LockBusy(self.name, waited=taken.waited, held=taken.held, waiters=taken.waiters)
         return Lease(self._engine, taken)
 
 
 class TryLock(_Guard[Lease | None]):
     """A lock that is not waited for: the block is entered with `None` if somebody else has it."""
 
-    def _granted(self, taken: Hold | Busy) -> Lease | None:
-        return None if isinstance(taken, Busy) else Lease(self._engine, taken)
+    def _granted(self, taken: Hold | Denied) -> Lease | None:
+        return None if isinstance(taken, Denied) else Lease(self._engine, taken)
 
 
 def _settle(error: BaseException | None, trouble: DibsError | None) -> None:

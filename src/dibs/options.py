@@ -100,4 +100,4 @@ def _duration(option: str, value: Duration) -> float:
     try:
         return seconds(value)
     except ValueError as fault:
-        raise ConfigError(f"{option}={value!r}: {fault}") from None
+        raise ConfigError(f"{option}: {fault}") from None

@@ -32,6 +32,7 @@ class Waiting:
     ttl: float
     inbox: Inbox
     kept_at: float
+    unanswered_since: float | None = None
 
     @property
     def keep_at(self) -> float:
@@ -45,6 +46,7 @@ class Debt:
 
     name: str
     leave: Leave
+    unanswered_since: float
     due_at: float
     forget_at: float
     tries: int = 0
@@ -118,7 +120,7 @@ def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> Non
     After two TTLs nothing is left that could be taken back: the store has dropped it by itself.
     """
     now = world.now()
-    debt = desk.debts[leave.owner] = Debt(name, leave, now + RETRY, now + 2 * ttl + RETRY)
+    debt = desk.debts[leave.owner] = Debt(name, leave, now, now + RETRY, now + 2 * ttl + RETRY)
     world.later(desk.store.leave(name, leave), lambda _: desk.debts.pop(leave.owner, None))
     if leave.owner in desk.debts:
         desk.look_after(debt.due_at)

@@ -43,6 +43,7 @@ class Hold:
     actor: object = None
     watchers: Sequence[Callable[[LeaseLost], object]] = ()
     retry_at: float = 0.0
+    unanswered_since: float | None = None
     lost_because: str | None = None
     is_over: bool = False
     _granted_at: float = field(init=False)

@@ -22,7 +22,7 @@ from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import AskAgain, Handed, StillQueued
 
 if TYPE_CHECKING:
-    from dibs.flows.desk import Desk
+    from dibs.flows.desk import Debt, Desk
     from dibs.ports.world import Inbox, World
 
 BATCH = 1_000
@@ -36,7 +36,6 @@ class Keeper:
 
     def __init__(self, world: World, desk: Desk) -> None:
         self._world, self._desk = world, desk
-        self._unanswered_since: float | None = None
         self._silent_since: float | None = None
 
     async def serve(self, inbox: Inbox) -> None:
@@ -75,11 +74,12 @@ class Keeper:
             hold = self._desk.abandoned.pop()
             if hold.lost_because is None:
                 self._desk.tell(Abandoned(hold.name, hold.fence))
+            tell_loss(self._desk, hold)
             owe(self._world, self._desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)
 
     def _keep(self, batch: Sequence[_Kept], asked_at: float) -> None:
-        if self._unanswered_since is None:
-            self._unanswered_since = asked_at
+        for item, _ in batch:
+            item.unanswered_since = item.unanswered_since or asked_at
         command = self._desk.store.keep([(item.name, ask) for item, ask in batch])
         self._world.later(command, partial(self._heard, batch, asked_at))
 
@@ -87,6 +87,7 @@ class Keeper:
         now = self._world.now()
         self._note_answer(now)
         for (item, ask), answer in zip(batch, answers, strict=True):
+            item.unanswered_since = None
             if isinstance(item, Waiting):
                 item.inbox.put(_wake(asked_at, answer))
             elif answer is Said.KEPT:
@@ -117,13 +118,18 @@ class Keeper:
         return min(dues, default=inf)
 
     def _note_silence(self, now: float) -> None:
-        since = self._unanswered_since
-        if since is not None and now - since > PATIENCE and self._silent_since is None:
+        """Tell once that something we still care for has not been answered for long."""
+        desk = self._desk
+        asked: list[Hold | Waiting | Debt] = [*list(desk.holds.values()), *list(desk.tickets.values())]
+        asked += list(desk.debts.values())
+        since = min((item.unanswered_since for item in asked if item.unanswered_since is not None), default=now)
+        if now - since > PATIENCE and self._silent_since is None:
             self._silent_since = since
-            self._desk.tell(StoreSilent(self._desk.server, "renewals are not answered"))
+            desk.tell(StoreSilent(desk.server, "what we ask is not answered"))
+        elif not asked:
+            self._silent_since = None
 
     def _note_answer(self, now: float) -> None:
-        self._unanswered_since = None
         if self._silent_since is not None:
             self._desk.tell(StoreBack(now - self._silent_since))
             self._silent_since = None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dibs import events
 from dibs.errors import LeaseLost, SelfDeadlock, StoreUnreachable
 from dibs.flows.desk import Waiting, owe, tell_loss
 from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
-from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Leave, Queued, Renew, Said
+from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, Queued, Renew, Said
 from dibs.model.backoff import backoff
 from dibs.model.request import PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
@@ -27,9 +28,18 @@ A_MOMENT = 0.1
 Watchers = Sequence[Callable[[LeaseLost], object]]
 
 
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """Somebody else had the lock for as long as we were told to wait."""
+
+    held: Held
+    waiters: int
+    waited: float
+
+
 async def acquire(
     world: World, desk: Desk, request: Request, *, actor: object = None, watchers: Watchers = ()
-) -> Hold | Busy:
+) -> Hold | Denied:
     """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await."""
     _refuse_self_deadlock(world, desk, request, actor)
     asking = _Asking(world, desk, request, actor, watchers)
@@ -40,10 +50,12 @@ async def acquire(
         raise
     finally:
         asking.close()
-    if isinstance(outcome, Busy):
-        asking.leave()
-        desk.tell(events.FoundBusy(request.name, outcome.held.who, world.now() - asking.began_at))
-    return outcome
+    if isinstance(outcome, Hold):
+        return outcome
+    asking.leave()
+    waited = world.now() - asking.began_at if request.is_patient else 0.0
+    desk.tell(events.FoundBusy(request.name, outcome.held.who, waited))
+    return Denied(outcome.held, outcome.waiters, waited)
 
 
 async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
@@ -105,16 +117,16 @@ class _Asking:
 
     async def outcome(self) -> Hold | Busy:
         """Ask until the answer settles it."""
-        settled: Hold | Busy | None = None
-        while settled is None:
-            match await self._answer():
-                case Granted(fence):
-                    settled = self._enter(fence, Tenure(self._request.ttl, self._asked_at))
-                case Queued() as place:
-                    settled = await self._turn(place)
-                case Busy() as busy:
-                    settled = busy
-        return settled
+        while True:
+            answer = await self._answer()
+            if isinstance(answer, Busy):
+                return answer
+            if isinstance(answer, Granted):
+                settled: Hold | Busy | None = self._enter(answer.fence, self._tenure())
+            else:
+                settled = await self._turn(answer)
+            if settled is not None:
+                return settled
 
     def leave(self) -> None:
         """Take back whatever the store may still have of us; who did not queue and was answered has left nothing."""
@@ -131,15 +143,15 @@ class _Asking:
         """The store's answer. Silence is borne while patience lasts; each try is a new ask by the same owner."""
         self._silent_since, tries = self._world.now(), 0
         while True:
-            self._asked_at = self._world.now()
             try:
                 answer = await self._ask_once()
             except StoreUnreachable as error:
                 silence = error
             else:
-                if answer is not Said.REFUSED:
-                    return answer
-                silence = StoreUnreachable(self._desk.server, after=self._silence(), why="our asks reach it too late")
+                if not self._is_too_late(answer):
+                    return cast("Granted | Queued | Busy", answer)
+                silent_for = self._world.now() - self._silent_since
+                silence = StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
             if self._world.now() >= self._patient_until():
                 raise silence
             await self._world.pause(min(backoff(tries, self._owner), self._patient_until() - self._world.now()))
@@ -147,30 +159,37 @@ class _Asking:
 
     async def _ask_once(self) -> AcquireAnswer:
         world, store, request = self._world, self._desk.store, self._request
-        within = min(PATIENCE, max(self._patient_until() - self._asked_at, A_MOMENT))
+        ends_at = min(world.now() + PATIENCE, self._patient_until())
         store_time = world.store_time()
         if store_time is None:
-            store_time = await world.ask(store.time(), within)
-        not_after = store_time + min(request.ttl, within)
+            store_time = await world.ask(store.time(), max(ends_at - world.now(), A_MOMENT))
+        self._asked_at = world.now()
+        within = max(ends_at - self._asked_at, A_MOMENT)
         ask = Acquire(
             self._owner,
             request.ttl,
-            not_after,
-            self._inbox.channel,
-            self._desk.who,
-            request.purpose,
-            self._desk.seen_fence,
+            not_after=store_time + min(request.ttl, within),
+            channel=self._inbox.channel,
+            who=self._desk.who,
+            purpose=request.purpose,
+            seen=self._desk.seen_fence,
             queue=request.is_patient,
         )
         # Until it is answered, this ask may still land when we have left: our leave must bar it.
         self._has_asked = True
-        self._unanswered.append(not_after)
+        self._unanswered.append(ask.not_after)
         answer = await world.ask(store.acquire(request.name, ask), within)
         self._unanswered.pop()
         return answer
 
-    def _silence(self) -> float:
-        return self._world.now() - self._silent_since
+    def _is_too_late(self, answer: AcquireAnswer) -> bool:
+        """Refused because the ask came too late, or a grant that was too long on its way to be trusted."""
+        if isinstance(answer, Granted):
+            return self._tenure().judge(self._world.now()) is Verdict.LOST
+        return answer is Said.REFUSED
+
+    def _tenure(self) -> Tenure:
+        return Tenure(self._request.ttl, self._asked_at)
 
     def _patient_until(self) -> float:
         return self._give_up_at if self._request.wait else self._silent_since + PATIENCE
@@ -191,7 +210,7 @@ class _Asking:
                     ask_at = self._world.now() + again
                 case AskAgain():
                     return None
-                case None:
+                case _:  # nothing came: it is time to ask again, or to give up
                     is_over = self._world.now() >= self._give_up_at
                     return Busy(place.held, place.position + 1) if is_over else None
 
@@ -214,6 +233,7 @@ class _Asking:
         desk.enrol(hold)
         if Taken(fence) in self._inbox.arrived():
             hold.lose(EVICTED)
+            desk.nudge()
         desk.tell(events.Acquired(hold.name, fence, hold.waited))
         return hold
 

@@ -175,14 +175,11 @@ def _found(lock: LockState, ask: Ask, now: float) -> tuple[LockState, Answer]:
     return lock, _place(lock, owner, holder, now)
 
 
-def _place(lock: LockState, owner: str, holder: Holder, now: float) -> Queued | Said:
+def _place(lock: LockState, owner: str, holder: Holder, now: float) -> Queued:
     """Where the owner stands, and when to ask again: should all ahead of it die, it is the one to notice."""
-    again = holder.expires_at - now
-    for position, ticket in enumerate(lock.queue):
-        if ticket.owner == owner:
-            return Queued(position, again, held(holder, now))
-        again = min(again, ticket.ttl)
-    return Said.GONE
+    position = next(position for position, ticket in enumerate(lock.queue) if ticket.owner == owner)
+    again = min([holder.expires_at - now, *(ticket.ttl for ticket in lock.queue[:position])])
+    return Queued(position, again, held(holder, now))
 
 
 def held(holder: Holder, now: float) -> Held:

@@ -162,7 +162,7 @@ class LockContract:
             mine = await face.acquire("a")
             with pytest.raises(LockBusy) as busy:
                 await face.acquire("a", wait=0.05)
-            assert busy.value.waited == 0.05
+            assert busy.value.waited >= 0.05
             assert busy.value.waiters >= 1
             [found] = await face.seen(FoundBusy)
             assert found.waited >= 0.05

@@ -12,7 +12,6 @@ from dibs.errors import StoreUnreachable
 from dibs.events import Event
 from dibs.flows import locking, overseeing
 from dibs.flows.hold import Hold
-from dibs.model.asks import Busy
 from dibs.model.request import Request
 from dibs.model.tenure import Verdict
 from dibs.stores.memory.dialect import MemoryLocks
@@ -135,7 +134,7 @@ class _Story:
         random, world, desk = self._random, process.world, process.desk
         request = self._request()
         taken = await locking.acquire(world, desk, request, watchers=(partial(self.referee.told_loss, process),))
-        if isinstance(taken, Busy):
+        if isinstance(taken, locking.Denied):
             self.referee.was_told_busy(process)
             return
         self.referee.entered(process, taken)

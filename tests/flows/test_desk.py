@@ -1,0 +1,203 @@
+"""What one client has in hand."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from dibs.errors import LeaseLost
+from dibs.events import Event, Lost, Stumbled
+from dibs.flows.desk import RETRY, Debt, owe, tell_loss
+from dibs.flows.hold import EVICTED, Hold
+from dibs.model.asks import Leave, Push
+from dibs.model.request import Request
+from dibs.model.tenure import Tenure
+from dibs.ports.world import AskAgain, Handed, Taken, Wake
+from tests.flows.scripted import SILENT, Fate, Process, Scene, ScriptedInbox
+
+
+def lease(
+    owner: str = "ann-1", *, fence: int = 7, asked_at: float = 0.0, actor: object = None, name: str = "a"
+) -> Hold:
+    return Hold(Request(name, 30.0), owner, fence, Tenure(30.0, asked_at), since=0.0, actor=actor)
+
+
+class TestEnrolling:
+    def test_the_highest_fence_is_remembered(self, ann: Process) -> None:
+        ann.desk.enrol(lease(fence=9))
+        ann.desk.enrol(lease("ann-2", fence=8))
+        assert ann.desk.seen_fence == 9
+
+    def test_the_keeper_is_woken_only_if_it_would_sleep_too_long(self, ann: Process) -> None:
+        ann.desk.enrol(lease(asked_at=5.0))
+        assert (ann.desk.wakes_at, ann.nudges) == (15.0, 1)
+        ann.desk.enrol(lease("ann-2", asked_at=5.0))
+        assert (ann.desk.wakes_at, ann.nudges) == (15.0, 1)
+        ann.desk.enrol(lease("ann-3", asked_at=4.0))
+        assert (ann.desk.wakes_at, ann.nudges) == (14.0, 2)
+
+    def test_a_lease_that_is_not_renewed_wakes_the_keeper_at_its_end(self, ann: Process) -> None:
+        ann.desk.enrol(Hold(Request("a", 30.0, renew=False), "ann-1", 7, Tenure(30.0, 0.0), since=0.0))
+        assert ann.desk.wakes_at == 27.0
+
+    def test_a_lease_of_no_actor_is_entered_by_nobody(self, ann: Process) -> None:
+        ann.desk.enrol(lease())
+        assert ann.desk.entered == {}
+
+
+class TestStriking:
+    def test_nothing_is_left_of_a_lease_that_was_struck(self, ann: Process) -> None:
+        hold = lease(actor="task")
+        ann.desk.enrol(hold)
+        ann.desk.strike(hold)
+        assert (ann.desk.holds, ann.desk.entered) == ({}, {})
+
+    def test_striking_twice_does_no_harm(self, ann: Process) -> None:
+        hold = lease(actor="task")
+        ann.desk.enrol(hold)
+        ann.desk.strike(hold)
+        ann.desk.strike(hold)
+        assert ann.desk.holds == {}
+
+    def test_a_newer_lease_of_the_same_actor_stays_entered(self, ann: Process) -> None:
+        lost, newer = lease(actor="task"), lease("ann-2", actor="task")
+        ann.desk.enrol(lost)
+        ann.desk.enrol(newer)
+        ann.desk.strike(lost)
+        assert (ann.desk.holds, ann.desk.entered) == ({"ann-2": newer}, {("a", "task"): newer})
+
+
+class TestAbandoning:
+    def test_a_forgotten_lease_is_noted_for_the_keeper(self, ann: Process) -> None:
+        hold = lease()
+        ann.desk.enrol(hold)
+        ann.desk.abandon(hold)
+        assert (ann.desk.abandoned, ann.desk.holds, hold.is_over, ann.nudges) == ([hold], {}, True, 2)
+
+    def test_a_lease_that_was_released_is_not_forgotten(self, ann: Process) -> None:
+        hold = lease()
+        hold.end()
+        ann.desk.abandon(hold)
+        assert (ann.desk.abandoned, ann.nudges) == ([], 0)
+
+
+class TestDelivering:
+    def test_a_hand_over_goes_to_the_inbox_of_its_owner(self, ann: Process) -> None:
+        mine, other = ann.world.listen(), ann.world.listen()
+        ann.desk.inboxes.update({"ann-1": mine, "ann-2": other})
+        ann.desk.deliver(Push("ann", "ann-1", 7, "handed"), 3.0)
+        assert (mine.arrived(), other.arrived()) == ([Handed(7, 3.0)], [])
+
+    def test_a_loss_goes_to_the_inbox_and_to_the_lease(self, ann: Process) -> None:
+        inbox, hold = ann.world.listen(), lease()
+        ann.desk.inboxes["ann-1"] = inbox
+        ann.desk.enrol(hold)
+        ann.desk.deliver(Push("ann", "ann-1", 7, "evicted"), 3.0)
+        assert (inbox.arrived(), hold.lost_because, ann.nudges) == ([Taken(7)], EVICTED, 2)
+
+    def test_the_inbox_comes_first_because_who_enters_looks_at_it_last(self, ann: Process) -> None:
+        hold = lease()
+
+        class Entering(ScriptedInbox):
+            """The one who waits enters at the very moment that the loss arrives."""
+
+            def put(self, wake: Wake) -> None:
+                super().put(wake)
+                ann.desk.enrol(hold)
+
+        ann.desk.inboxes["ann-1"] = Entering(ann)
+        ann.desk.deliver(Push("ann", "ann-1", 7, "evicted"), 3.0)
+        assert hold.lost_because == EVICTED
+
+    def test_a_loss_of_another_grant_leaves_the_lease_alone(self, ann: Process) -> None:
+        hold = lease()
+        ann.desk.enrol(hold)
+        ann.desk.deliver(Push("ann", "ann-1", 6, "evicted"), 3.0)
+        assert hold.lost_because is None
+
+    def test_a_hand_over_does_not_touch_a_lease(self, ann: Process) -> None:
+        hold = lease()
+        ann.desk.enrol(hold)
+        ann.desk.deliver(Push("ann", "ann-1", 7, "handed"), 3.0)
+        assert (hold.lost_because, hold.tenure) == (None, Tenure(30.0, 0.0))
+
+    def test_news_for_nobody_is_dropped(self, ann: Process) -> None:
+        ann.desk.deliver(Push("ann", "stranger", 7, "evicted"), 3.0)
+        assert ann.nudges == 0
+
+    def test_everybody_who_waits_asks_again_after_a_broken_connection(self, ann: Process) -> None:
+        inboxes = [ann.world.listen(), ann.world.listen()]
+        ann.desk.inboxes.update(zip("xy", inboxes, strict=True))
+        ann.desk.ask_again()
+        assert [inbox.arrived() for inbox in inboxes] == [[AskAgain()], [AskAgain()]]
+
+
+class TestOwing:
+    def test_a_leave_that_is_answered_at_once_is_not_owed(self, ann: Process) -> None:
+        owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=30.0)
+        assert (ann.desk.debts, ann.desk.wakes_at, ann.nudges) == ({}, inf, 0)
+
+    def test_a_leave_is_owed_until_it_is_answered(self, scene: Scene, ann: Process) -> None:
+        scene.until(5.0)
+        ann.world.doom("leave", Fate(0.1, 0.1))
+        owe(ann.world, ann.desk, "a", Leave("ann-1", 9.0), ttl=30.0)
+        assert ann.desk.debts == {"ann-1": Debt("a", Leave("ann-1", 9.0), 5.0, 5.0 + RETRY, 65.0 + RETRY)}
+        assert (ann.desk.wakes_at, ann.nudges) == (5.0 + RETRY, 1)
+        scene.until(5.2)
+        assert ann.desk.debts == {}
+
+    def test_a_leave_that_is_not_answered_stays_owed(self, scene: Scene, ann: Process) -> None:
+        ann.world.doom("leave", SILENT)
+        owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=30.0)
+        scene.until(5.0)
+        assert list(ann.desk.debts) == ["ann-1"]
+
+
+class TestTellingOfALoss:
+    def test_everybody_is_told_once(self, ann: Process) -> None:
+        told: list[LeaseLost] = []
+        hold = lease()
+        hold.watchers = (told.append, told.append)
+        ann.desk.enrol(hold)
+        hold.lose(EVICTED)
+        tell_loss(ann.desk, hold)
+        tell_loss(ann.desk, hold)
+        assert ann.events == [Lost("a", 7, EVICTED)]
+        assert [(loss.name, loss.fence, loss.reason) for loss in told] == [("a", 7, EVICTED)] * 2
+        assert ann.desk.holds == {}
+
+    def test_nothing_is_told_of_a_lease_that_was_not_lost(self, ann: Process) -> None:
+        told: list[LeaseLost] = []
+        hold = lease()
+        hold.watchers = (told.append,)
+        ann.desk.enrol(hold)
+        tell_loss(ann.desk, hold)
+        assert (ann.events, told, ann.desk.holds) == ([], [], {})
+
+    def test_a_watcher_that_raises_is_reported_and_the_others_are_still_called(self, ann: Process) -> None:
+        told: list[LeaseLost] = []
+
+        def clumsy(loss: LeaseLost) -> None:
+            raise RuntimeError("oops")
+
+        hold = lease()
+        hold.watchers = (clumsy, told.append)
+        hold.lose(EVICTED)
+        tell_loss(ann.desk, hold)
+        expected: list[Event] = [
+            Lost("a", 7, EVICTED),
+            Stumbled("telling of the loss of 'a'", "RuntimeError('oops')"),
+        ]
+        assert ann.events == expected
+        assert len(told) == 1
+
+    def test_what_is_no_mere_error_is_not_swallowed(self, ann: Process) -> None:
+        def interrupted(loss: LeaseLost) -> None:
+            raise KeyboardInterrupt
+
+        hold = lease()
+        hold.watchers = (interrupted,)
+        hold.lose(EVICTED)
+        with pytest.raises(KeyboardInterrupt):
+            tell_loss(ann.desk, hold)

@@ -1,0 +1,415 @@
+"""What the keeper does, round after round."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import inf
+
+from dibs.errors import LeaseLost
+from dibs.events import Abandoned, HeldLong, Lost, StoreBack, StoreSilent, Stumbled
+from dibs.flows.desk import RETRY, owe
+from dibs.flows.hold import EVICTED, FORGOTTEN, NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
+from dibs.flows.keeping import BATCH, settle
+from dibs.flows.locking import release
+from dibs.model.asks import Evict, KeepAlive, Leave, Renew
+from dibs.model.request import PATIENCE, Request
+from dibs.model.tenure import Tenure, Verdict
+from dibs.ports.world import AskAgain
+from tests.flows.scripted import EPOCH, SILENT, Fate, Process, Scene
+
+REQUEST = Request("a", 30.0)
+
+
+def expiry(scene: Scene, name: str = "a") -> float:
+    """When the store would drop the lease, by the scene's clock."""
+    holder = scene.server.locks[name].holder
+    assert holder is not None
+    return holder.expires_at - EPOCH
+
+
+class TestRenewing:
+    def test_a_lease_is_renewed_every_third_of_its_ttl(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        scene.until(25.0)
+        assert ann.world.moments("keep") == [10.0, 20.0]
+        assert ann.world.asks("keep")[0] == [("a", Renew("ann-1", hold.fence, 30.0))]
+        assert (hold.tenure, expiry(scene)) == (Tenure(30.0, 20.0), 50.0)
+
+    def test_a_lease_is_kept_for_as_long_as_its_holder_lives(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        scene.until(1_000.0)
+        assert hold.check(1_000.0) is not Verdict.LOST
+        assert ann.told(Lost) == []
+
+    def test_trust_counts_from_when_the_renewal_was_asked(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.doom("keep", Fate(1.0, 1.0))
+        scene.until(12.0)
+        assert (hold.tenure, expiry(scene)) == (Tenure(30.0, 10.0), 41.0)
+
+    def test_a_keeper_with_nothing_to_do_sleeps_until_it_is_nudged(self, scene: Scene, ann: Process) -> None:
+        ann.start_keeper()
+        scene.until(50.0)
+        assert (ann.desk.wakes_at, ann.world.sent) == (inf, [])
+        ann.holds(REQUEST)
+        scene.until(50.0)
+        assert ann.desk.wakes_at == 60.0
+
+    def test_what_comes_up_during_a_round_wakes_the_keeper_again(self, scene: Scene, ann: Process) -> None:
+        ann.holds(Request("a", 30.0, renew=False), watchers=[lambda _: ann.desk.look_after(28.0)])
+        ann.start_keeper()
+        scene.until(26.0)
+        before = ann.nudges
+        scene.until(27.0)
+        assert ann.nudges == before + 1
+
+    def test_a_thousand_leases_share_one_command(self, scene: Scene, ann: Process) -> None:
+        holds = [ann.holds(Request(f"job-{number}", 30.0)) for number in range(2 * BATCH + 1)]
+        ann.start_keeper()
+        scene.until(10.0)
+        assert [len(batch) for batch in ann.world.asks("keep")] == [BATCH, BATCH, 1]
+        assert all(hold.tenure.asked_at == 10.0 for hold in holds)
+
+    def test_leases_fall_into_step(self, scene: Scene, ann: Process) -> None:
+        ann.start_keeper()
+        for moment, name in ((0.0, "a"), (5.0, "b"), (5.5, "c")):
+            scene.until(moment)
+            ann.holds(Request(name, 30.0))
+        scene.until(26.0)
+        batches = [[name for name, _ in batch] for batch in ann.world.asks("keep")]
+        assert batches == [["a", "b"], ["a", "b", "c"], ["a", "b", "c"]]
+        assert ann.world.moments("keep") == [10.0, 15.5, 25.5]
+
+    def test_a_renewal_that_is_not_answered_is_asked_again_after_a_tenth_of_the_ttl(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.doom("keep", SILENT, SILENT)
+        scene.until(17.0)
+        assert ann.world.moments("keep") == [10.0, 13.0, 16.0]
+        assert hold.tenure == Tenure(30.0, 16.0)
+
+    def test_what_was_released_is_never_renewed(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        scene.until(9.0)
+        scene.play(release(ann.world, ann.desk, hold))
+        scene.until(60.0)
+        assert ann.world.asks("keep") == []
+
+    def test_max_hold_caps_what_is_asked_for(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(Request("a", 30.0, max_hold=75.0))
+        ann.start_keeper()
+        scene.until(72.0)
+        assert [batch[0][1].ttl for batch in ann.world.asks("keep")] == [30.0, 30.0, 30.0, 30.0, 25.0]
+        assert (expiry(scene), ann.told(Lost)) == (75.0, [])
+        scene.until(72.5)
+        assert ann.told(Lost) == [Lost("a", hold.fence, REACHED_MAX_HOLD)]
+
+    def test_a_lease_that_is_not_to_be_renewed_is_told_when_it_is_over(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(Request("a", 30.0, renew=False))
+        ann.start_keeper()
+        scene.until(26.9)
+        assert ann.told(Lost) == []
+        scene.until(27.0)
+        assert ann.told(Lost) == [Lost("a", hold.fence, NOT_RENEWED)]
+        assert ann.world.asks("keep") == []
+
+    def test_a_lease_that_is_not_to_be_renewed_is_not_renewed_along_with_others(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        ann.holds(Request("a", 30.0, renew=False))
+        ann.holds(Request("b", 30.0))
+        ann.start_keeper()
+        scene.until(20.0)
+        assert [[name for name, _ in batch] for batch in ann.world.asks("keep")] == [["b"], ["b"]]
+
+
+class TestLosing:
+    def test_a_lease_the_store_forgot_is_told_as_soon_as_that_is_heard(self, scene: Scene, ann: Process) -> None:
+        told: list[tuple[float, str]] = []
+        hold = ann.holds(REQUEST, watchers=[lambda loss: told.append((scene.now, loss.reason))])
+        ann.start_keeper()
+        scene.server.locks.clear()
+        scene.until(10.0)
+        assert ann.told(Lost) == [Lost("a", hold.fence, FORGOTTEN)]
+        assert told == [(10.0, FORGOTTEN)]
+        assert ann.desk.holds == {}
+
+    def test_a_loss_in_a_silent_store_is_told_before_anybody_is_let_in(self, scene: Scene, ann: Process) -> None:
+        told: list[float] = []
+        hold = ann.holds(REQUEST, watchers=[lambda _: told.append(scene.now)])
+        ann.start_keeper()
+        ann.world.is_silent = True
+        scene.until(30.0)
+        assert ann.told(Lost) == [Lost("a", hold.fence, RAN_OUT)]
+        assert told == [27.0]
+        assert told[0] < expiry(scene)
+
+    def test_an_answer_that_comes_after_the_loss_changes_nothing(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.doom("keep", *[Fate(0.0, 20.0)] * 10)
+        scene.until(60.0)
+        assert ann.told(Lost) == [Lost("a", hold.fence, RAN_OUT)]
+        assert hold.tenure == Tenure(30.0, 0.0)
+
+    def test_an_eviction_is_told_at_once(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        scene.at(3.0, lambda: scene.execute(("ask", "a", Evict(hold.fence))))
+        scene.until(3.0)
+        assert ann.told(Lost) == [Lost("a", hold.fence, EVICTED)]
+
+    def test_a_watcher_that_raises_stops_neither_the_others_nor_the_keeper(self, scene: Scene, ann: Process) -> None:
+        told: list[LeaseLost] = []
+
+        def clumsy(loss: LeaseLost) -> None:
+            raise RuntimeError("oops")
+
+        lost = ann.holds(REQUEST, watchers=[clumsy, told.append])
+        kept = ann.holds(Request("b", 30.0))
+        ann.start_keeper()
+        scene.until(1.0)
+        scene.execute(("ask", "a", Evict(lost.fence)))
+        scene.until(40.0)
+        assert [loss.name for loss in told] == ["a"]
+        assert ann.told(Stumbled) == [Stumbled("telling of the loss of 'a'", "RuntimeError('oops')")]
+        assert kept.tenure == Tenure(30.0, 40.0)
+
+    def test_a_hold_of_more_than_ten_ttls_is_told_once(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(Request("a", 3.0))
+        ann.start_keeper()
+        scene.until(30.0)
+        assert ann.told(HeldLong) == []
+        scene.until(100.0)
+        assert ann.told(HeldLong) == [HeldLong("a", hold.fence, 31.0, 3.0)]
+
+
+class TestTickets:
+    def test_a_ticket_is_kept_alive_every_third_of_its_ttl(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(REQUEST)
+        ann.start_keeper()
+        bob.start_keeper()
+        scene.spawn(bob.acquires(Request("a", 15.0)))
+        scene.until(16.0)
+        assert bob.world.moments("keep") == [5.0, 10.0, 15.0]
+        assert bob.world.asks("keep")[0] == [("a", KeepAlive("bob-1", 15.0))]
+        assert [ticket.owner for ticket in scene.server.locks["a"].queue] == ["bob-1"]
+
+    def test_leases_and_tickets_share_their_command(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(REQUEST)
+        bob.holds(Request("b", 30.0))
+        bob.start_keeper()
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(10.0)
+        assert [[name for name, _ in batch] for batch in bob.world.asks("keep")] == [["b", "a"]]
+
+    def test_a_hung_loops_ticket_is_not_kept_alive(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(Request("a", 300.0))
+        bob.start_keeper()
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(1.0)
+        bob.hung_since = 1.0
+        scene.until(39.0)
+        assert bob.world.moments("keep") == [10.0], "at 20 s it had not run for more than half of its TTL"
+        bob.hung_since = None
+        scene.until(40.0)
+        assert bob.world.moments("keep") == [10.0, 40.0]
+
+    def test_nothing_is_kept_alive_after_the_wait(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(REQUEST)
+        bob.start_keeper()
+        scene.play(bob.acquires(Request("a", 30.0, wait=5.0)))
+        scene.until(60.0)
+        assert bob.world.asks("keep") == []
+
+
+class TestDebts:
+    def test_what_is_owed_is_repeated_with_growing_pauses_until_it_is_answered(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.is_silent = True
+        ann.desk.abandon(hold)
+        scene.until(10.0)
+        moments = ann.world.moments("leave")
+        pauses = [later - sooner for sooner, later in pairwise(moments)]
+        assert moments[:2] == [0.0, RETRY]
+        assert all(RETRY <= pause < RETRY + 1.0 for pause in pauses)
+        assert pauses[:4] == sorted(pauses[:4])
+        assert list(ann.desk.debts) == ["ann-1"]
+        ann.world.is_silent = False
+        scene.until(12.0)
+        assert (ann.desk.debts, scene.server.locks) == ({}, {})
+        paid = len(ann.world.asks("leave"))
+        scene.until(30.0)
+        assert len(ann.world.asks("leave")) == paid
+
+    def test_what_is_owed_is_forgotten_after_two_ttls(self, scene: Scene, ann: Process) -> None:
+        ann.start_keeper()
+        ann.world.is_silent = True
+        owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=3.0)
+        scene.until(6.0)
+        assert list(ann.desk.debts) == ["ann-1"]
+        scene.until(8.0)
+        assert ann.desk.debts == {}
+        said = len(ann.world.asks("leave"))
+        scene.until(60.0)
+        assert len(ann.world.asks("leave")) == said
+        assert ann.desk.wakes_at == inf
+
+    def test_a_lease_that_was_dropped_is_given_back(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        hold.bar_until = EPOCH + 1.5
+        ann.start_keeper()
+        scene.until(1.0)
+        ann.desk.abandon(hold)
+        scene.until(1.0)
+        assert ann.told(Abandoned) == [Abandoned("a", hold.fence)]
+        assert ann.world.asks("leave") == [Leave("ann-1", EPOCH + 1.5)]
+        assert scene.server.locks["a"].holder is None
+
+    def test_a_lease_that_was_lost_and_then_dropped_is_left_without_another_word(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.is_silent = True
+        scene.until(27.0)
+        ann.world.is_silent = False
+        ann.desk.abandon(hold)
+        scene.until(28.0)
+        assert (ann.told(Lost), ann.told(Abandoned)) == ([Lost("a", hold.fence, RAN_OUT)], [])
+        assert ann.world.asks("leave") == [Leave("ann-1", None)]
+        assert scene.server.locks == {}
+
+    def test_a_loss_is_told_even_if_the_lease_is_dropped_before_the_keeper_comes_round(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        told: list[LeaseLost] = []
+        hold = ann.holds(REQUEST, watchers=[told.append])
+        ann.start_keeper()
+        scene.until(1.0)
+        scene.execute(("ask", "a", Evict(hold.fence)))
+        ann.desk.abandon(hold)
+        scene.until(2.0)
+        assert ann.told(Lost) == [Lost("a", hold.fence, EVICTED)]
+        assert [loss.reason for loss in told] == [EVICTED]
+
+
+class TestSilence:
+    def test_a_silent_store_is_told_once_and_its_return_too(self, scene: Scene, ann: Process) -> None:
+        ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.is_silent = True
+        scene.until(12.9)
+        assert ann.told(StoreSilent) == []
+        scene.until(17.0)
+        assert ann.told(StoreSilent) == [StoreSilent("memory://scene", "what we ask is not answered")]
+        ann.world.is_silent = False
+        scene.until(40.0)
+        assert ann.told(StoreBack) == [StoreBack(9.0)]
+        assert len(ann.told(StoreSilent)) == 1
+        assert ann.told(Lost) == []
+
+    def test_a_store_that_falls_silent_again_is_told_again(self, scene: Scene, ann: Process) -> None:
+        ann.holds(REQUEST)
+        ann.start_keeper()
+        for moment in (20.0, 50.0):
+            ann.world.doom("keep", SILENT, SILENT, SILENT)
+            scene.until(moment)
+        assert len(ann.told(StoreSilent)) == len(ann.told(StoreBack)) == 2
+
+    def test_an_answer_to_what_was_owed_is_a_sign_of_life_as_well(self, scene: Scene, ann: Process) -> None:
+        ann.holds(REQUEST)
+        dropped = ann.holds(Request("b", 30.0))
+        ann.start_keeper()
+        ann.world.is_silent = True
+        scene.until(13.5)
+        ann.desk.abandon(dropped)
+        scene.until(13.6)
+        ann.world.is_silent = False
+        scene.until(13.8)
+        assert ann.told(StoreBack) == [StoreBack(3.75)]
+
+    def test_one_renewal_that_was_lost_is_no_silence(self, scene: Scene, ann: Process) -> None:
+        ann.holds(Request("a", 15.0))
+        ann.start_keeper()
+        ann.world.doom("keep", SILENT)
+        scene.until(60.0)
+        assert ann.told(StoreSilent) == []
+
+    def test_a_renewal_that_was_never_answered_is_no_silence_once_its_lease_was_given_back(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.doom("keep", SILENT)
+        scene.until(11.0)
+        assert scene.play(release(ann.world, ann.desk, hold)) is None
+        scene.until(1_000.0)
+        ann.holds(REQUEST)
+        scene.until(1_020.0)
+        assert (ann.told(StoreSilent), ann.told(StoreBack)) == ([], [])
+
+
+class TestOutliving:
+    def test_the_keeper_outlives_an_error_and_tries_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        scene.until(1.0)
+        ann.world.faults.append(OSError("no route"))
+        scene.until(30.0)
+        assert ann.told(Stumbled) == [Stumbled("keeping leases", "OSError('no route')")]
+        assert ann.world.moments("pause") == [10.0]
+        assert ann.world.moments("keep")[0] == 13.0
+        assert hold.check(30.0) is not Verdict.LOST
+
+    def test_the_keeper_ends_when_the_desk_is_closed(self, scene: Scene, ann: Process) -> None:
+        ann.holds(REQUEST)
+        keeper = ann.start_keeper()
+        scene.until(1.0)
+        ann.desk.is_closed = True
+        ann.bell.put(AskAgain())
+        scene.until(1.0)
+        assert keeper.is_done
+        keeper.outcome()
+        scene.until(60.0)
+        assert ann.world.asks("keep") == []
+
+    def test_a_keeper_of_a_closed_desk_does_not_even_begin(self, ann: Process) -> None:
+        ann.desk.is_closed = True
+        assert ann.start_keeper().is_done
+
+
+class TestSettling:
+    def _owing(self, ann: Process, *names: str) -> list[Hold]:
+        holds = [ann.holds(Request(name, 30.0)) for name in names]
+        ann.world.doom("leave", *[SILENT] * len(names))
+        for hold in holds:
+            hold.end()
+            owe(ann.world, ann.desk, hold.name, Leave(hold.owner), ttl=30.0)
+        return holds
+
+    def test_what_is_owed_is_said_once_more(self, scene: Scene, ann: Process) -> None:
+        self._owing(ann, "a", "b")
+        scene.play(settle(ann.world, ann.desk))
+        assert (ann.desk.debts, scene.server.locks) == ({}, {})
+        assert len(ann.world.asks("leave")) == 4
+
+    def test_a_silent_store_is_waited_for_two_seconds_in_all(self, scene: Scene, ann: Process) -> None:
+        self._owing(ann, "a", "b", "c")
+        ann.world.doom("leave", Fate(0.5, 0.5), SILENT)
+        scene.play(settle(ann.world, ann.desk))
+        assert scene.now == PATIENCE
+        assert sorted(ann.desk.debts) == ["ann-2", "ann-3"]
+
+    def test_who_owes_nothing_is_done_at_once(self, scene: Scene, ann: Process) -> None:
+        scene.play(settle(ann.world, ann.desk))
+        assert (scene.now, ann.world.sent) == (0.0, [])

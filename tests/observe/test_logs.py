@@ -1,0 +1,128 @@
+"""Events as log lines."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+from dibs.events import (
+    Abandoned,
+    Acquired,
+    ClosedWhileHolding,
+    Event,
+    Evicted,
+    FoundBusy,
+    HeldLong,
+    Lost,
+    Queued,
+    Released,
+    StoreBack,
+    StoreSilent,
+    Stumbled,
+)
+from dibs.observe import logs
+from dibs.observe.logs import LogReader
+
+LINES: list[tuple[Event, int, str]] = [
+    (Acquired("a", 7, 0.5), logging.DEBUG, "acquired 'a' (fence 7) after 500ms"),
+    (Queued("a", "host:1", 2), logging.DEBUG, "waits for 'a', held by host:1, behind 2 others"),
+    (Released("a", 7, 90.0), logging.DEBUG, "released 'a' (fence 7) after 1m30s"),
+    (FoundBusy("a", "host:1", 5.0), logging.DEBUG, "'a' is held by host:1; gave up after 5s"),
+    (Lost("a", 7, "it was released by force"), logging.ERROR, "lost 'a' (fence 7): it was released by force"),
+    (
+        HeldLong("a", 7, 400.0, 30.0),
+        logging.WARNING,
+        "'a' (fence 7) has been held for 6m40s at a TTL of 30s: is it stuck?",
+    ),
+    (Evicted("a", 7, "stuck"), logging.WARNING, "'a' (fence 7) was released by force: stuck"),
+    (Evicted("a", 7, ""), logging.WARNING, "'a' (fence 7) was released by force: no reason given"),
+    (
+        Abandoned("a", 7),
+        logging.WARNING,
+        "'a' (fence 7) was never released: its lease was dropped, and is given back now",
+    ),
+    (
+        ClosedWhileHolding(("a", "b")),
+        logging.WARNING,
+        "closed while holding 'a', 'b': free when their TTL is over",
+    ),
+    (StoreSilent("memory://", "no answer"), logging.WARNING, "no word from memory://: no answer"),
+    (StoreBack(2.5), logging.INFO, "the store answers again, after 2.5s"),
+    (Stumbled("keeping leases", "OSError()"), logging.ERROR, "failed while keeping leases: OSError()"),
+]
+
+
+class Pages(logging.Handler):
+    """Keeps the records it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@pytest.fixture
+def pages() -> Pages:
+    return Pages()
+
+
+@pytest.fixture
+def logger(pages: Pages) -> Iterator[logging.Logger]:
+    logger = logging.getLogger("dibs.a_test_of_lines")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(pages)
+    yield logger
+    logger.removeHandler(pages)
+
+
+@pytest.mark.parametrize(("event", "level", "line"), LINES, ids=lambda part: type(part).__name__)
+def test_each_event_is_one_readable_line_at_its_level(
+    logger: logging.Logger, pages: Pages, event: Event, level: int, line: str
+) -> None:
+    LogReader(logger).on(event)
+    [record] = pages.records
+    assert (record.levelno, record.getMessage()) == (level, line)
+    assert "\n" not in line
+
+
+def test_no_event_is_left_out() -> None:
+    assert {type(event) for event, _, _ in LINES} == set(get_args(Event))
+
+
+def test_a_record_carries_the_event_itself(logger: logging.Logger, pages: Pages) -> None:
+    event = Acquired("a", 7, 0.5)
+    LogReader(logger).on(event)
+    assert vars(pages.records[0])["event"] is event
+
+
+def test_a_percent_sign_in_a_name_is_only_a_percent_sign(logger: logging.Logger, pages: Pages) -> None:
+    LogReader(logger).on(Abandoned("100%s", 7))
+    assert pages.records[0].getMessage().startswith("'100%s' (fence 7) was never released")
+
+
+def test_nothing_is_formatted_for_a_level_that_is_off(
+    logger: logging.Logger, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in_words: list[Event] = []
+
+    def sentence(event: Event) -> str:
+        put_in_words.append(event)
+        return "said"
+
+    monkeypatch.setattr(logs, "sentence", sentence)
+    logger.setLevel(logging.INFO)
+    LogReader(logger).on(Acquired("a", 7, 0.5))
+    assert (put_in_words, pages.records) == ([], [])
+    LogReader(logger).on(StoreBack(1.0))
+    assert put_in_words == [StoreBack(1.0)]
+
+
+def test_lines_go_to_the_dibs_logger_unless_another_is_given(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "dibs"):
+        LogReader().on(StoreBack(1.0))
+    assert caplog.record_tuples == [("dibs", logging.INFO, "the store answers again, after 1s")]
