@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.client import Dibs, connect
     from dibs.errors import (
+        ChangedHands,
         ClientClosed,
         ConfigError,
         DibsError,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "ChangedHands",
     "ClientClosed",
     "ConfigError",
     "Dibs",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ChangedHands": "dibs.errors",
     "ClientClosed": "dibs.errors",
     "ConfigError": "dibs.errors",
     "Dibs": "dibs.client",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Self, Unpack
 
-from dibs.errors import ConfigError
+from dibs.errors import ChangedHands, ConfigError
 from dibs.flows import overseeing
 from dibs.lock import Lock, TryLock
 from dibs.model.asks import Said
@@ -87,14 +87,14 @@ class Dibs:
         return await overseeing.held(world, self._engine.desk, prefix=prefix, limit=_checked_limit(limit))
 
     def force_release(self, name: str, *, fence: int, reason: str = "") -> bool:
-        """Take the lock from the holder seen with this fence. False if it was free; refused if it changed hands."""
+        """Take the lock from the holder seen with this fence; false if it is free, `ChangedHands` if another has it."""
         world = self._engine.blocking("release a lock by force")
         fence, reason = _checked_fence(fence), checked_text("reason", reason)
         flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
         return _evicted(run(flow), name, fence)
 
     async def aforce_release(self, name: str, *, fence: int, reason: str = "") -> bool:
-        """Take the lock from the holder seen with this fence. False if it was free; refused if it changed hands."""
+        """Take the lock from the holder seen with this fence; false if it is free, `ChangedHands` if another has it."""
         world = self._engine.aio("release a lock by force")
         fence, reason = _checked_fence(fence), checked_text("reason", reason)
         flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
@@ -141,7 +141,7 @@ def _checked_url(url: object) -> str:
 
 def _evicted(answer: EvictAnswer, name: str, fence: int) -> bool:
     if answer is Said.CHANGED:
-        raise ConfigError(f"{name!r} is no longer held with fence {fence}: look again, and name the fence you see then")
+        raise ChangedHands(name, fence=fence)
     return answer is Said.EVICTED
 
 

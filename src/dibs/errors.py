@@ -44,14 +44,23 @@ class LockBusy(DibsError):
         )
 
 
-class SelfDeadlock(LockBusy):
-    """The task or thread that asks for the lock holds it already: waiting would never end."""
+class SelfDeadlock(DibsError):
+    """The task or thread that asks for the lock is inside of it already: waiting would never end."""
 
-    def _text(self) -> str:
-        return (
-            f"{self.name!r} is already held here, by the same task or thread (fence {self.fence}): waiting for "
-            "it would never end. Leave the outer block first, or pass its lease on instead of locking again"
+    def __init__(self, name: str, *, fence: int) -> None:
+        self.name, self.fence = name, fence
+        super().__init__(
+            f"{name!r} is already held here, by the same task or thread (fence {fence}): waiting for it would never "
+            "end. Leave the outer block first, or pass its lease on instead of locking again"
         )
+
+
+class ChangedHands(DibsError):
+    """The lock that was to be taken by force is not held by the one who was seen to hold it."""
+
+    def __init__(self, name: str, *, fence: int) -> None:
+        self.name, self.fence = name, fence
+        super().__init__(f"{name!r} is no longer held with fence {fence}: look again, and name the fence you see then")
 
 
 class LeaseLost(DibsError):
@@ -71,3 +80,7 @@ class StoreUnreachable(DibsError):
     def __init__(self, server: str, *, after: float, why: str = "no answer") -> None:
         self.server, self.after, self.why = server, after, why
         super().__init__(f"no word from {server} after {spoken(after)} ({why}); check that it runs and can be reached")
+
+
+class StoreRefused(StoreUnreachable):
+    """The store answered that it did not do what it was asked, and can be asked again: it has just started, say."""

@@ -16,7 +16,7 @@ class Acquired:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class JoinedQueue:
     """We stand in a lock's queue, behind so many others."""
 
     name: str
@@ -110,7 +110,7 @@ class Stumbled:
 
 Event = (
     Acquired
-    | Queued
+    | JoinedQueue
     | Released
     | FoundBusy
     | Lost

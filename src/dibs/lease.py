@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 RELEASED = "it was released by this program"
 
 
+class Bearer:
+    """Stands for a lease from before it is asked for: once it is dropped, whenever that is, the lock is given back."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Lease:
     """A granted lock. It belongs to whoever has the object: any thread or task may use it, and release it."""
 
-    def __init__(self, engine: Engine, hold: Hold) -> None:
-        self._engine, self._desk, self._hold = engine, engine.desk, hold
+    def __init__(self, engine: Engine, hold: Hold, bearer: Bearer) -> None:
+        self._engine, self._desk, self._hold, self._bearer = engine, engine.desk, hold, bearer
 
     @property
     def name(self) -> str:
@@ -93,11 +99,6 @@ class Lease:
         verdict = hold.check(boottime())
         state = hold.lost_because or ("released" if hold.is_over else verdict.value)
         return f"<Lease {self.name!r} fence={self.fence} {state}>"
-
-    def __del__(self) -> None:
-        hold = getattr(self, "_hold", None)
-        if hold is not None and not hold.is_over and self._engine.serves(self._desk):
-            self._desk.abandon(hold)
 
     def _orphaned(self) -> LeaseLost | None:
         """The loss, where the store must not be asked any more: the client is closed, or this is a forked child."""

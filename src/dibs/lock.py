@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from dibs.errors import ConfigError, DibsError, LeaseLost, LockBusy
 from dibs.flows import locking
 from dibs.flows.hold import Hold
-from dibs.flows.locking import Denied
-from dibs.lease import Lease
+from dibs.flows.locking import Circumstances, Denied, Watchers
+from dibs.lease import Bearer, Lease
+from dibs.runtime import inside
 from dibs.runtime.blocking import run
 
 if TYPE_CHECKING:
@@ -26,19 +26,20 @@ DOING = "take a lock"
 
 
 class _Entry(NamedTuple):
-    """One block that was entered: by whom, with which lease, and how to stop it."""
+    """One block that was entered: by whom, with what, and how to stop it."""
 
     actor: object
     lease: Lease | None
+    taken: Hold | Denied
     body: Body | None = None
 
 
 class _Guard(Generic[LeaseT_co]):
-    """What both have in common. It keeps no state but which blocks are open, so it may be shared and used again."""
+    """What both have in common. It remembers which of its blocks are open, so it may be shared and used again."""
 
     def __init__(self, engine: Engine, request: Request, on_lost: Callable[[LeaseLost], object] | None = None) -> None:
         self._engine, self._request = engine, request
-        self._watchers = () if on_lost is None else (on_lost,)
+        self._watchers = () if on_lost is None else (engine.aside(on_lost),)
         self._entries: list[_Entry] = []
 
     @property
@@ -48,98 +49,106 @@ class _Guard(Generic[LeaseT_co]):
 
     def acquire(self) -> LeaseT_co:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        return self._granted(self._take(None))
+        return self._granted(*self._take())
 
     async def aacquire(self) -> LeaseT_co:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        world = self._engine.aio(DOING)
-        return self._granted(await locking.acquire(world, self._engine.desk, self._request, watchers=self._watchers))
+        return self._granted(*await self._atake(self._watchers))
 
     def __enter__(self) -> LeaseT_co:
-        actor = threading.get_ident()
-        lease = self._granted(self._take(actor))
-        self._entries.append(_Entry(actor, lease))
+        bearer, taken = self._take()
+        lease = self._granted(bearer, taken)
+        self._entered(lease, taken)
         return lease
 
     async def __aenter__(self) -> LeaseT_co:
-        from asyncio import current_task  # noqa: PLC0415 - see Engine.aio
+        from dibs.runtime.aio import Body  # noqa: PLC0415 - see Engine.aio
 
-        from dibs.runtime.aio import Body  # noqa: PLC0415
-
-        actor, body, world = current_task(), Body(), self._engine.aio(DOING)
-        watchers = (body.stop, *self._watchers)
-        taken = await locking.acquire(world, self._engine.desk, self._request, actor=actor, watchers=watchers)
-        lease = self._granted(taken)
-        self._entries.append(_Entry(actor, lease, body))
+        body = Body()
+        bearer, taken = await self._atake((body.stop, *self._watchers))
+        lease = self._granted(bearer, taken)
+        self._entered(lease, taken, body)
         return lease
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        lease = self._left(threading.get_ident()).lease
         trouble: DibsError | None = None
-        if lease is not None:
-            try:
+        try:
+            if (lease := self._left().lease) is not None:
                 lease.release()
-            except DibsError as raised:
-                trouble = raised
+        except DibsError as raised:
+            trouble = raised
         _settle(error, trouble)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from asyncio import current_task  # noqa: PLC0415 - see Engine.aio
-
-        _, lease, body = self._left(current_task())
-        stopped = None if body is None else body.leave(error)
-        trouble: DibsError | None = stopped
-        if lease is not None:
-            try:
+        stopped: LeaseLost | None = None
+        trouble: DibsError | None = None
+        try:
+            _, lease, _, body = self._left()
+            stopped = None if body is None else body.leave(error)
+            if lease is not None:
                 await lease.arelease()
-            except DibsError as raised:
-                trouble = raised
-        _settle(None if stopped else error, trouble)
+        except DibsError as raised:
+            trouble = raised
+        _settle(None if stopped else error, trouble or stopped)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} ttl={self._request.ttl:g}s open={len(self._entries)}>"
 
-    def _take(self, actor: object) -> Hold | Denied:
-        world, desk = self._engine.blocking(DOING), self._engine.desk
-        return run(locking.acquire(world, desk, self._request, actor=actor, watchers=self._watchers))
+    def _take(self) -> tuple[Bearer, Hold | Denied]:
+        bearer, world = Bearer(), self._engine.blocking(DOING)
+        by = Circumstances(inside.hold_here(self._engine, self.name), self._watchers, bearer)
+        return bearer, run(locking.acquire(world, self._engine.desk, self._request, by))
 
-    def _granted(self, taken: Hold | Denied) -> LeaseT_co:
+    async def _atake(self, watchers: Watchers) -> tuple[Bearer, Hold | Denied]:
+        bearer, world = Bearer(), self._engine.aio(DOING)
+        by = Circumstances(inside.hold_here(self._engine, self.name), watchers, bearer)
+        return bearer, await locking.acquire(world, self._engine.desk, self._request, by)
+
+    def _granted(self, bearer: Bearer, taken: Hold | Denied) -> LeaseT_co:
         raise NotImplementedError
 
-    def _left(self, actor: object) -> _Entry:
+    def _entered(self, lease: Lease | None, taken: Hold | Denied, body: Body | None = None) -> None:
+        self._entries.append(_Entry(inside.actor(), lease, taken, body))
+        if isinstance(taken, Hold):
+            inside.enter(self._engine, taken)
+
+    def _left(self) -> _Entry:
         """The block that is being left: the innermost of this task or thread, or else the only one that is open.
 
         A block may end in another task or thread than it began in (a fixture, a dependency of a web framework).
         """
-        entries = list(self._entries)
-        mine = [entry for entry in entries if entry.actor == actor] or entries
+        entries, actor = list(self._entries), inside.actor()
+        mine = [entry for entry in entries if entry.actor is actor] or entries
         if not mine or (mine is entries and len(entries) > 1):
             raise ConfigError(
                 f"cannot tell which of {len(entries)} open blocks of {self.name!r} is left here: give each block "
                 "that ends elsewhere than it began a lock object of its own, or use acquire() and release()"
             )
-        self._entries.remove(mine[-1])
-        return mine[-1]
+        entry = mine[-1]
+        self._entries.remove(entry)
+        if isinstance(entry.taken, Hold):
+            inside.leave(self._engine, entry.taken)
+        return entry
 
 
 class Lock(_Guard[Lease]):
     """A lock that is waited for: `with d.lock(...) as lease`, or `async with`."""
 
-    def _granted(self, taken: Hold | Denied) -> Lease:
+    def _granted(self, bearer: Bearer, taken: Hold | Denied) -> Lease:
         if isinstance(taken, Denied):
             raise LockBusy(self.name, waited=taken.waited, held=taken.held, waiters=taken.waiters)
-        return Lease(self._engine, taken)
+        return Lease(self._engine, taken, bearer)
 
 
 class TryLock(_Guard[Lease | None]):
     """A lock that is not waited for: the block is entered with `None` if somebody else has it."""
 
-    def _granted(self, taken: Hold | Denied) -> Lease | None:
-        return None if isinstance(taken, Denied) else Lease(self._engine, taken)
+    def _granted(self, bearer: Bearer, taken: Hold | Denied) -> Lease | None:
+        return None if isinstance(taken, Denied) else Lease(self._engine, taken, bearer)
 
 
 def _settle(error: BaseException | None, trouble: DibsError | None) -> None:
@@ -148,5 +157,5 @@ def _settle(error: BaseException | None, trouble: DibsError | None) -> None:
         return
     if error is None:
         raise trouble
-    if not isinstance(error, LeaseLost):
+    if not (isinstance(error, LeaseLost) and isinstance(trouble, LeaseLost) and error.fence == trouble.fence):
         error.add_note(f"And leaving the lock: {trouble}")

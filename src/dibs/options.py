@@ -31,7 +31,7 @@ class TryOptions(TypedDict, total=False):
     max_hold: Duration | None
     """The longest it may be held, however well it is renewed."""
     on_lost: Callable[[LeaseLost], object] | None
-    """Called once, on the keeper's thread, when the lease is lost."""
+    """Called once when the lease is lost, on a thread of its own."""
 
 
 class LockOptions(TryOptions, total=False):

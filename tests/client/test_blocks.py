@@ -10,7 +10,7 @@ import pytest
 
 import dibs
 from dibs import Dibs, LeaseLost, LockBusy, SelfDeadlock
-from dibs.events import Acquired, Lost, Queued
+from dibs.events import Acquired, Lost, JoinedQueue
 from dibs.testing.contract import Diary
 
 TTL = 0.3
@@ -173,7 +173,7 @@ def test_a_cancelled_wait_leaves_no_trace(d: Dibs, diary: Diary) -> None:
     async def main() -> None:
         mine = await d.lock("a").aacquire()
         task = asyncio.create_task(d.lock("a").aacquire())
-        await asyncio.to_thread(diary.wait_for, Queued, 1)
+        await asyncio.to_thread(diary.wait_for, JoinedQueue, 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -222,7 +222,7 @@ def test_a_hung_loop_eats_one_ttl_at_the_most(d: Dibs, diary: Diary) -> None:
 
     thread = threading.Thread(target=lambda: asyncio.run(hang()))
     thread.start()
-    diary.wait_for(Queued, 1)
+    diary.wait_for(JoinedQueue, 1)
     mine.release()
     theirs = d.lock("a", wait=10).acquire()
     assert theirs.waited > TTL / 2
@@ -324,7 +324,7 @@ def test_another_task_or_thread_may_wait_for_it(d: Dibs, diary: Diary) -> None:
 
         async with d.lock("a"):
             waiter = asyncio.create_task(wait())
-            await asyncio.to_thread(diary.wait_for, Queued, 1)
+            await asyncio.to_thread(diary.wait_for, JoinedQueue, 1)
         await waiter
 
     asyncio.run(main())
@@ -335,7 +335,7 @@ def test_a_lease_taken_without_a_block_may_be_waited_for_by_its_taker(d: Dibs, d
     lease = d.lock("a").acquire()
 
     def give_back() -> None:
-        diary.wait_for(Queued, 1)
+        diary.wait_for(JoinedQueue, 1)
         lease.release()
 
     thread = threading.Thread(target=give_back)

@@ -64,7 +64,6 @@ class Desk:
     holds: dict[str, Hold] = field(default_factory=dict["str", "Hold"])
     tickets: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
     debts: dict[str, Debt] = field(default_factory=dict[str, Debt])
-    entered: dict[tuple[str, object], Hold] = field(default_factory=dict["tuple[str, object]", "Hold"])
     inboxes: dict[str, Inbox] = field(default_factory=dict["str", "Inbox"])
     abandoned: list[Hold] = field(default_factory=list["Hold"])
     seen_fence: int = 0
@@ -75,15 +74,11 @@ class Desk:
         """Take a lease into the keeper's care."""
         self.seen_fence = max(self.seen_fence, hold.fence)
         self.holds[hold.owner] = hold
-        if hold.actor is not None:
-            self.entered[hold.name, hold.actor] = hold
         self.look_after(min(hold.renew_at(), hold.tenure.trusted_until))
 
     def strike(self, hold: Hold) -> None:
         """Take a lease out of the keeper's care."""
         self.holds.pop(hold.owner, None)
-        if self.entered.get((hold.name, hold.actor)) is hold:
-            del self.entered[hold.name, hold.actor]
 
     def abandon(self, hold: Hold) -> None:
         """Its user has forgotten a lease. Called by the garbage collector, so it only leaves a note."""
@@ -119,16 +114,19 @@ def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> Non
 
     After two TTLs nothing is left that could be taken back: the store has dropped it by itself.
     """
-    now = world.now()
-    debt = desk.debts[leave.owner] = Debt(name, leave, now, now + RETRY, now + 2 * ttl + RETRY)
+    note_debt(world, desk, name, leave, ttl=ttl, due_in=RETRY)
     world.later(desk.store.leave(name, leave), lambda _: desk.debts.pop(leave.owner, None))
-    if leave.owner in desk.debts:
-        desk.look_after(debt.due_at)
+
+
+def note_debt(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float, due_in: float = 0.0) -> None:
+    """Leave it to the keeper to say that we have left."""
+    now = world.now()
+    debt = desk.debts[leave.owner] = Debt(name, leave, now, now + due_in, now + 2 * ttl + RETRY)
+    desk.look_after(debt.due_at)
 
 
 def tell_loss(desk: Desk, hold: Hold) -> None:
-    """Take a lease off the desk; if it was lost, tell everybody who wants to know, once."""
-    desk.strike(hold)
+    """Tell everybody who wants to know that a lease was lost, if it was; once."""
     loss = hold.loss()
     if loss is None or not hold.first_to_tell():
         return
@@ -136,5 +134,5 @@ def tell_loss(desk: Desk, hold: Hold) -> None:
     for watcher in hold.watchers:
         try:
             watcher(loss)
-        except Exception as error:  # noqa: BLE001 - a callback of the user's must not stop the others
+        except BaseException as error:  # noqa: BLE001 - one that fails, or ends its thread, must not stop the others
             desk.tell(Stumbled(f"telling of the loss of {hold.name!r}", repr(error)))

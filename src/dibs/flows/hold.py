@@ -7,11 +7,11 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from dibs.errors import LeaseLost
-from dibs.model.asks import Held
 from dibs.model.tenure import Tenure, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from weakref import ReferenceType
 
     from dibs.model.request import Request
 
@@ -37,15 +37,14 @@ class Hold:
     owner: str
     fence: int
     tenure: Tenure
-    since: float
     waited: float = 0.0
     bar_until: float | None = None
-    actor: object = None
     watchers: Sequence[Callable[[LeaseLost], object]] = ()
     retry_at: float = 0.0
     unanswered_since: float | None = None
     lost_because: str | None = None
     is_over: bool = False
+    bearer: ReferenceType[object] | None = None
     _granted_at: float = field(init=False)
     _still_to_do: set[str] = field(default_factory=lambda: {"end", "tell", "warn"})
 
@@ -111,11 +110,6 @@ class Hold:
     def is_newly_long(self, now: float) -> bool:
         """True once, when it has been held suspiciously long."""
         return self.held_for(now) > LONG * self.request.ttl and self._once("warn")
-
-    def as_held(self, who: str, now: float) -> Held:
-        """The hold as others would see it."""
-        left = self.tenure.asked_at + self.tenure.ttl - now
-        return Held(who, self.request.purpose, self.since, self.request.ttl, left, self.fence)
 
     def _once(self, what: str) -> bool:
         try:

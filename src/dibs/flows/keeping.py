@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from dibs.errors import StoreUnreachable
 from dibs.events import Abandoned, HeldLong, StoreBack, StoreSilent, Stumbled
-from dibs.flows.desk import RETRY, Waiting, owe, tell_loss
+from dibs.flows.asking import ask
+from dibs.flows.desk import RETRY, Waiting, note_debt, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
 from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Queued, Renew, Said
 from dibs.model.backoff import backoff
@@ -38,8 +39,8 @@ class Keeper:
         self._world, self._desk = world, desk
         self._silent_since: float | None = None
 
-    async def serve(self, inbox: Inbox) -> None:
-        """Go round whenever something is due or the desk nudges, until it is closed."""
+    async def serve(self, inbox: Inbox, idle: float = inf) -> None:
+        """Go round whenever something is due or the desk nudges, until it is closed or has been empty for long."""
         while not self._desk.is_closed:
             self._desk.wakes_at = inf
             try:
@@ -48,7 +49,9 @@ class Keeper:
                 self._desk.tell(Stumbled("keeping leases", repr(error)))
                 await self._world.pause(RETRY)
             self._desk.wakes_at = self._due_at()
-            await inbox.next(max(self._desk.wakes_at - self._world.now(), 0.0))
+            wake = await inbox.next(min(max(self._desk.wakes_at - self._world.now(), 0.0), idle))
+            if wake is None and self._desk.wakes_at == inf:
+                return
 
     def _go_round(self) -> None:
         now = self._world.now()
@@ -64,6 +67,7 @@ class Keeper:
         """Tell of every loss that has come to light, and of holds that last suspiciously long."""
         for hold in list(self._desk.holds.values()):
             if hold.check(now) is Verdict.LOST:
+                self._desk.strike(hold)
                 tell_loss(self._desk, hold)
             elif hold.is_newly_long(now):
                 self._desk.tell(HeldLong(hold.name, hold.fence, hold.held_for(now), hold.request.ttl))
@@ -75,23 +79,24 @@ class Keeper:
             if hold.lost_because is None:
                 self._desk.tell(Abandoned(hold.name, hold.fence))
             tell_loss(self._desk, hold)
-            owe(self._world, self._desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)
+            leave = Leave(hold.owner, hold.bar_until)
+            note_debt(self._world, self._desk, hold.name, leave, ttl=hold.request.ttl)
 
     def _keep(self, batch: Sequence[_Kept], asked_at: float) -> None:
         for item, _ in batch:
             item.unanswered_since = item.unanswered_since or asked_at
-        command = self._desk.store.keep([(item.name, ask) for item, ask in batch])
+        command = self._desk.store.keep([(item.name, asked) for item, asked in batch])
         self._world.later(command, partial(self._heard, batch, asked_at))
 
     def _heard(self, batch: Sequence[_Kept], asked_at: float, answers: Sequence[KeepAnswer]) -> None:
         now = self._world.now()
         self._note_answer(now)
-        for (item, ask), answer in zip(batch, answers, strict=True):
+        for (item, asked), answer in zip(batch, answers, strict=True):
             item.unanswered_since = None
             if isinstance(item, Waiting):
                 item.inbox.put(_wake(asked_at, answer))
             elif answer is Said.KEPT:
-                item.prolong(Tenure(ask.ttl, asked_at), now)
+                item.prolong(Tenure(asked.ttl, asked_at), now)
             else:
                 item.lose(FORGOTTEN)
                 self._desk.nudge()
@@ -140,10 +145,18 @@ async def settle(world: World, desk: Desk) -> None:
     give_up_at = world.now() + PATIENCE
     for owner, debt in list(desk.debts.items()):
         try:
-            await world.ask(desk.store.leave(debt.name, debt.leave), max(give_up_at - world.now(), 0.0))
+            await ask(world, desk.store.leave(debt.name, debt.leave), max(give_up_at - world.now(), 0.0))
         except StoreUnreachable:
             return  # the TTL will do it
         desk.debts.pop(owner, None)
+
+
+def leave_queues(world: World, desk: Desk) -> None:
+    """Before the line is hung up: those who wait cannot be served any more, so their tickets are given up for them."""
+    for ticket in list(desk.tickets.values()):
+        at = world.store_time()
+        leave = Leave(ticket.owner, None if at is None else at + ticket.ttl)
+        note_debt(world, desk, ticket.name, leave, ttl=ticket.ttl)
 
 
 def _leases_due(desk: Desk, now: float) -> list[_Kept]:
@@ -166,8 +179,11 @@ def _tickets_due(desk: Desk, now: float) -> list[_Kept]:
     for ticket in list(desk.tickets.values()):
         if ticket.keep_at <= now:
             ticket.kept_at = now
-            if now - ticket.inbox.ran_at() <= ticket.ttl / 2:
+            idle = now - ticket.inbox.ran_at()
+            if idle <= ticket.ttl / 2:
                 due.append((ticket, KeepAlive(ticket.owner, ticket.ttl)))
+            elif idle > 2 * ticket.ttl:  # its loop was closed, most likely; if not, it joins again when it wakes
+                desk.tickets.pop(ticket.owner, None)
     return due
 
 

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, cast
+from weakref import ref
 
 from dibs import events
-from dibs.errors import LeaseLost, SelfDeadlock, StoreUnreachable
-from dibs.flows.desk import Waiting, owe, tell_loss
+from dibs.errors import ClientClosed, LeaseLost, SelfDeadlock, StoreRefused, StoreUnreachable
+from dibs.flows.asking import ask
+from dibs.flows.desk import Waiting, note_debt, owe, tell_loss
 from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
 from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, Queued, Renew, Said
 from dibs.model.backoff import backoff
-from dibs.model.request import PATIENCE, Request
+from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import AskAgain, Handed, StillQueued, Taken
 
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from dibs.flows.desk import Desk
     from dibs.ports.world import World
 
-
-A_MOMENT = 0.1
-"""The least time that an answer is given to arrive, also when the caller's wait is all but over."""
 
 Watchers = Sequence[Callable[[LeaseLost], object]]
 
@@ -37,14 +36,27 @@ class Denied:
     waited: float
 
 
-async def acquire(
-    world: World, desk: Desk, request: Request, *, actor: object = None, watchers: Watchers = ()
-) -> Hold | Denied:
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Who asks: what it is inside of already, whom to tell of a loss, and the object that stands for the lease."""
+
+    inside: Hold | None = None
+    watchers: Watchers = ()
+    bearer: object = None
+
+
+ALONE = Circumstances()
+
+
+async def acquire(world: World, desk: Desk, request: Request, by: Circumstances = ALONE) -> Hold | Denied:
     """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await."""
-    _refuse_self_deadlock(world, desk, request, actor)
-    asking = _Asking(world, desk, request, actor, watchers)
+    _refuse_self_deadlock(world, request, by.inside)
+    asking = _Asking(world, desk, request, by)
     try:
         outcome = await asking.outcome()
+    except GeneratorExit:  # thrown away, by the garbage collector perhaps: this is no place to talk to a store
+        asking.leave(to_the_keeper=True)
+        raise
     except BaseException:
         asking.leave()
         raise
@@ -59,56 +71,65 @@ async def acquire(
 
 
 async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
-    """Ask for a whole TTL more, now; tells of a loss if it was too late."""
+    """Ask for a whole TTL more, now; gives the loss if it was too late."""
     asked_at = world.now()
     ttl = hold.renewal(asked_at)
     if hold.check(asked_at) is not Verdict.LOST and ttl is not None:
-        renew = desk.store.keep([(hold.name, Renew(hold.owner, hold.fence, ttl))])
-        [answer] = await world.ask(renew, PATIENCE)
+        [answer] = await ask(world, desk.store.keep([(hold.name, Renew(hold.owner, hold.fence, ttl))]), PATIENCE)
         if answer is Said.KEPT:
             hold.prolong(Tenure(ttl, asked_at), world.now())
         else:
             hold.lose(FORGOTTEN)
     if hold.check(world.now()) is Verdict.LOST:
+        desk.strike(hold)
         tell_loss(desk, hold)
     return hold.loss()
 
 
 async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
-    """Give the lock back; gives the loss if it was not ours any more. Belief ends first, and a loss is told at once."""
+    """Give the lock back; gives the loss if it was not ours any more. Belief ends first."""
     hold.check(world.now())
-    if not hold.end():
-        return None
-    tell_loss(desk, hold)
     leave = Leave(hold.owner, hold.bar_until)
     try:
-        answer = await world.ask(desk.store.leave(hold.name, leave), PATIENCE)
+        if not hold.end():
+            return None
+        desk.strike(hold)
+        if hold.lost_because is not None:  # told at once: the store may be silent, and that may be why
+            tell_loss(desk, hold)
+            owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
+            return hold.loss()
+        answer = await ask(world, desk.store.leave(hold.name, leave), PATIENCE)
     except BaseException:
         owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
-    if hold.lost_because is None and answer is Said.RELEASED:
+    if answer is Said.RELEASED:
         desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
-    elif hold.lost_because is None:
-        hold.lost_because = FORGOTTEN
-        tell_loss(desk, hold)
+        return None
+    hold.lost_because = FORGOTTEN
+    tell_loss(desk, hold)
     return hold.loss()
 
 
-def _refuse_self_deadlock(world: World, desk: Desk, request: Request, actor: object) -> None:
-    hold = desk.entered.get((request.name, actor))
-    if hold is None or not request.is_patient or hold.check(world.now()) is Verdict.LOST:
-        return
-    raise SelfDeadlock(request.name, waited=0.0, held=hold.as_held(desk.who, world.now()), waiters=0)
+async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> None:
+    """Release because all work is about to end. Belief ends first, so that whoever still works can see it."""
+    hold.lose(reason)
+    if hold.end():
+        desk.strike(hold)
+        await ask(world, desk.store.leave(hold.name, Leave(hold.owner, hold.bar_until)), PATIENCE)
+        desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
+
+
+def _refuse_self_deadlock(world: World, request: Request, inside: Hold | None) -> None:
+    if inside is not None and request.is_patient and inside.check(world.now()) is not Verdict.LOST:
+        raise SelfDeadlock(request.name, fence=inside.fence)
 
 
 class _Asking:
     """One owner on its way to the lock."""
 
-    def __init__(self, world: World, desk: Desk, request: Request, actor: object, watchers: Watchers) -> None:
-        self._world, self._desk, self._request = world, desk, request
-        self._actor, self._watchers = actor, watchers
-        self._owner = world.token()
-        self._inbox = desk.inboxes[self._owner] = world.listen()
+    def __init__(self, world: World, desk: Desk, request: Request, by: Circumstances) -> None:
+        self._world, self._desk, self._request, self._by = world, desk, request, by
+        self._owner, self._inbox = world.token(), world.listen()
         self.began_at = self._asked_at = self._silent_since = world.now()
         self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
         self._has_asked = False
@@ -117,6 +138,7 @@ class _Asking:
 
     async def outcome(self) -> Hold | Busy:
         """Ask until the answer settles it."""
+        self._desk.inboxes[self._owner] = self._inbox
         while True:
             answer = await self._answer()
             if isinstance(answer, Busy):
@@ -128,11 +150,11 @@ class _Asking:
             if settled is not None:
                 return settled
 
-    def leave(self) -> None:
+    def leave(self, *, to_the_keeper: bool = False) -> None:
         """Take back whatever the store may still have of us; who did not queue and was answered has left nothing."""
         if self._unanswered or (self._has_asked and self._request.is_patient):
-            leave = Leave(self._owner, self._bar())
-            owe(self._world, self._desk, self._request.name, leave, ttl=self._request.ttl)
+            tell = note_debt if to_the_keeper else owe
+            tell(self._world, self._desk, self._request.name, Leave(self._owner, self._bar()), ttl=self._request.ttl)
 
     def close(self) -> None:
         """Stop waiting."""
@@ -158,6 +180,8 @@ class _Asking:
             tries += 1
 
     async def _ask_once(self) -> AcquireAnswer:
+        if self._desk.is_closed:
+            raise ClientClosed("wait for a lock")
         world, store, request = self._world, self._desk.store, self._request
         ends_at = min(world.now() + PATIENCE, self._patient_until())
         store_time = world.store_time()
@@ -165,7 +189,7 @@ class _Asking:
             store_time = await world.ask(store.time(), max(ends_at - world.now(), A_MOMENT))
         self._asked_at = world.now()
         within = max(ends_at - self._asked_at, A_MOMENT)
-        ask = Acquire(
+        wish = Acquire(
             self._owner,
             request.ttl,
             not_after=store_time + min(request.ttl, within),
@@ -177,8 +201,12 @@ class _Asking:
         )
         # Until it is answered, this ask may still land when we have left: our leave must bar it.
         self._has_asked = True
-        self._unanswered.append(ask.not_after)
-        answer = await world.ask(store.acquire(request.name, ask), within)
+        self._unanswered.append(wish.not_after)
+        try:
+            answer = await world.ask(store.acquire(request.name, wish), within)
+        except StoreRefused:
+            self._unanswered.pop()
+            raise
         self._unanswered.pop()
         return answer
 
@@ -217,7 +245,7 @@ class _Asking:
     def _stand_in_queue(self, place: Queued) -> None:
         request = self._request
         if self._owner not in self._desk.tickets:
-            self._desk.tell(events.Queued(request.name, place.held.who, place.position))
+            self._desk.tell(events.JoinedQueue(request.name, place.held.who, place.position))
         waiting = Waiting(request.name, self._owner, request.ttl, self._inbox, kept_at=self._asked_at)
         self._desk.tickets[self._owner] = waiting
         self._desk.look_after(waiting.keep_at)
@@ -227,9 +255,9 @@ class _Asking:
         now, desk = self._world.now(), self._desk
         if fence in self._void or tenure.judge(now) is Verdict.LOST:
             return None
-        since = self._world.store_time() or 0.0
-        waited = now - self.began_at
-        hold = Hold(self._request, self._owner, fence, tenure, since, waited, self._bar(), self._actor, self._watchers)
+        hold = Hold(self._request, self._owner, fence, tenure, now - self.began_at, self._bar(), self._by.watchers)
+        if self._by.bearer is not None:
+            hold.bearer = ref(self._by.bearer, lambda _: desk.abandon(hold))
         desk.enrol(hold)
         if Taken(fence) in self._inbox.arrived():
             hold.lose(EVICTED)

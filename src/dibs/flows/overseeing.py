@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dibs.events import Evicted
+from dibs.flows.asking import ask
 from dibs.model.asks import EvictAnswer, Said
 from dibs.model.request import PATIENCE
 
@@ -18,17 +19,17 @@ if TYPE_CHECKING:
 
 async def inspect(world: World, desk: Desk, name: str) -> LockView:
     """The lock as it stands, also if it is free."""
-    return await world.ask(desk.store.inspect(name), PATIENCE)
+    return await ask(world, desk.store.inspect(name), PATIENCE)
 
 
 async def held(world: World, desk: Desk, *, prefix: str, limit: int) -> Sequence[LockView]:
     """The locks that are held or waited for."""
-    return await world.ask(desk.store.held(prefix, limit), PATIENCE)
+    return await ask(world, desk.store.held(prefix, limit), PATIENCE)
 
 
 async def evict(world: World, desk: Desk, name: str, *, fence: int, reason: str) -> EvictAnswer:
     """Take the lock from the holder that was seen; refused if it has changed hands since."""
-    answer = await world.ask(desk.store.evict(name, fence), PATIENCE)
+    answer = await ask(world, desk.store.evict(name, fence), PATIENCE)
     if answer is Said.EVICTED:
         desk.tell(Evicted(name, fence, reason))
     return answer

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 PATIENCE = 2.0
 """How long a store may be silent before we say so, where no `wait` says otherwise."""
 
+A_MOMENT = 0.1
+"""The least time that an answer is given to arrive, also when the caller's wait is all but over."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

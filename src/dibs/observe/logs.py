@@ -12,8 +12,8 @@ from dibs.events import (
     Evicted,
     FoundBusy,
     HeldLong,
+    JoinedQueue,
     Lost,
-    Queued,
     Released,
     StoreBack,
     StoreSilent,
@@ -23,7 +23,7 @@ from dibs.model.duration import spoken
 
 _LEVELS: dict[type[Event], int] = {
     Acquired: logging.DEBUG,
-    Queued: logging.DEBUG,
+    JoinedQueue: logging.DEBUG,
     Released: logging.DEBUG,
     FoundBusy: logging.DEBUG,
     Lost: logging.ERROR,
@@ -54,7 +54,7 @@ def sentence(event: Event) -> str:
     match event:
         case Acquired(name, fence, waited):
             return f"acquired {name!r} (fence {fence}) after {spoken(waited)}"
-        case Queued(name, holder, position):
+        case JoinedQueue(name, holder, position):
             return f"waits for {name!r}, held by {holder}, behind {position} others"
         case Released(name, fence, held_for):
             return f"released {name!r} (fence {fence}) after {spoken(held_for)}"

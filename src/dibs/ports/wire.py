@@ -28,7 +28,10 @@ class Line(Protocol):
     """A line to one store, on which nothing blocks. It never sends anything twice."""
 
     channel: str
-    """Where the store pushes what concerns us; pushes and replies come in the order they were made."""
+    """Where the store pushes what concerns us; pushes and replies come in the order they were made.
+
+    The line listens there, and has the store's word for it, before it sends the first ask that names the channel.
+    """
 
     def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
         """Send at once, behind all that was sent before; `heard` is told what comes of it, if anything does.

@@ -98,7 +98,10 @@ class AsyncWorld:
             return
         if outcome.at is not None:
             self._clock = StoreClock(outcome.at, asked_at)
-        future.set_result(command.read(outcome.value))
+        try:
+            future.set_result(command.read(outcome.value))
+        except Exception as error:  # noqa: BLE001 - a reply nobody can read is its asker's trouble, not the wire's
+            future.set_exception(error)
 
     async def _outcome(self, future: asyncio.Future[T], within: float) -> T:
         if not future.done():

@@ -6,12 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from math import inf
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.errors import StoreUnreachable
+from dibs.model.request import A_MOMENT
 from dibs.model.storeclock import StoreClock
+from dibs.ports.store import Reply
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
     from dibs.ports.world import Outcome, Wake
 
 T = TypeVar("T")
-
-A_MOMENT = 0.1
-"""How long a thread stays to see its farewell answered; what is not is the keeper's to repeat."""
 
 
 def run(flow: Coroutine[Any, Any, T]) -> T:
@@ -63,20 +62,21 @@ class BlockingWorld:
     async def ask_all(
         self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
     ) -> Sequence[Outcome[T] | None]:
-        answered: SimpleQueue[tuple[int, Outcome[T]]] = SimpleQueue()
-        for position, command in enumerate(commands):
-            threading.Thread(target=self._ask_aside, args=(command, within, position, answered), daemon=True).start()
-        outcomes: list[Outcome[T] | None] = [None] * len(commands)
+        heard: SimpleQueue[tuple[int, Reply | StoreUnreachable]] = SimpleQueue()
         give_up_at = self.now() + within
+        for position, command in enumerate(commands):
+            self._wire.post(command.words, command.node, partial(_put, heard, position))
+        outcomes: list[Outcome[T] | None] = [None] * len(commands)
         while None in outcomes and not enough(outcomes):
             try:
-                position, outcome = answered.get(timeout=max(give_up_at - self.now(), 0.0))
+                position, outcome = heard.get(timeout=max(give_up_at - self.now(), 0.0))
             except Empty:
                 break
-            outcomes[position] = outcome
+            outcomes[position] = commands[position].read(outcome.value) if isinstance(outcome, Reply) else outcome
         return outcomes
 
     def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+        # A thread stays a moment to see its farewell answered; what is not is the keeper's to repeat.
         try:
             reply = self._wire.send(command.words, command.node, A_MOMENT)
         except StoreUnreachable:
@@ -86,31 +86,33 @@ class BlockingWorld:
     async def pause(self, duration: float) -> None:
         time.sleep(max(duration, 0.0))
 
-    def _ask_aside(
-        self, command: Command[T], within: float, position: int, answered: SimpleQueue[tuple[int, Outcome[T]]]
-    ) -> None:
-        try:
-            outcome: Outcome[T] = run(self.ask(command, within))
-        except StoreUnreachable as error:
-            outcome = error
-        answered.put((position, outcome))
-
 
 class BlockingInbox:
-    """Wake-ups that a thread waits for."""
+    """Wake-ups that a thread waits for.
 
-    def __init__(self, channel: str, now: Callable[[], float]) -> None:
-        self.channel, self._now = channel, now
+    Threads sleep by a clock that stands still while the machine does. One that must not oversleep looks up each `nap`.
+    """
+
+    def __init__(self, channel: str, now: Callable[[], float], *, nap: float = threading.TIMEOUT_MAX) -> None:
+        self.channel, self._now, self._nap = channel, now, nap
         self._wakes: SimpleQueue[Wake] = SimpleQueue()
 
     def put(self, wake: Wake) -> None:
         self._wakes.put(wake)
 
     async def next(self, within: float) -> Wake | None:
-        try:
-            return self._wakes.get(timeout=None if within == inf else min(max(within, 0.0), threading.TIMEOUT_MAX))
-        except Empty:
-            return None
+        wakes_at = self._now() + within
+        while True:
+            left = max(wakes_at - self._now(), 0.0)
+            try:
+                return self._wakes.get(timeout=min(left, self._nap))
+            except Empty:
+                if left <= self._nap:
+                    return None
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits to be taken."""
+        return self._wakes.empty()
 
     def ran_at(self) -> float:
         return self._now()  # a thread that waits here wakes when it is told to: it counts as running
@@ -120,3 +122,9 @@ class BlockingInbox:
         while not self._wakes.empty():
             wakes.append(self._wakes.get())
         return wakes
+
+
+def _put(
+    heard: SimpleQueue[tuple[int, Reply | StoreUnreachable]], position: int, outcome: Reply | StoreUnreachable
+) -> None:
+    heard.put((position, outcome))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from dibs.errors import ClientClosed, DibsError
-from dibs.events import ClosedWhileHolding
+from dibs.events import ClosedWhileHolding, Stumbled
 from dibs.flows.desk import Desk, tell_loss
-from dibs.flows.keeping import settle
-from dibs.flows.locking import release
+from dibs.flows.keeping import leave_queues, settle
+from dibs.flows.locking import give_back
 from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import BlockingWorld, run
 from dibs.runtime.clock import boottime
@@ -22,12 +22,13 @@ from dibs.runtime.keeper import KeeperThread, KeeperWorld
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dibs.errors import LeaseLost
     from dibs.events import Event, Observer
-    from dibs.flows.hold import Hold
     from dibs.ports.wire import Backend
     from dibs.runtime.aio import AsyncWorld
 
 CLOSED = "its client was closed"
+ENDED = "the program ended"
 FORKED = "this process was forked from the one that holds it"
 
 
@@ -69,11 +70,38 @@ class Engine:
 
     def close(self) -> None:
         """Stop. Leases still in use end and are left to their TTL: the work under them may not have stopped yet."""
-        self._close(CLOSED, work_has_stopped=False)
+        if not self._begins_to_close():
+            return
+        holds = list(self.desk.holds.values())
+        if holds:
+            self.tell(ClosedWhileHolding(tuple(hold.name for hold in holds)))
+        for hold in holds:
+            hold.lose(CLOSED)
+            self.desk.strike(hold)
+            tell_loss(self.desk, hold)
+        self._hang_up()
 
     def close_at_exit(self) -> None:
         """The interpreter ends, and with it all work: what is still held is given back."""
-        self._close(CLOSED, work_has_stopped=True)
+        if not self._begins_to_close():
+            return
+        for hold in list(self.desk.holds.values()):
+            try:
+                run(give_back(self._world, self.desk, hold, reason=ENDED))
+            except DibsError:
+                break  # the store is silent, and the TTL will do it
+        self._hang_up()
+
+    def aside(self, callback: Callable[[LeaseLost], object]) -> Callable[[LeaseLost], object]:
+        """A callback of the user's, on a thread of its own: it may take its time while the keeper goes on."""
+
+        def call(loss: LeaseLost) -> None:
+            try:
+                callback(loss)
+            except BaseException as error:  # noqa: BLE001 - there is nobody else to tell
+                self.tell(Stumbled(f"telling of the loss of {loss.name!r}", repr(error)))
+
+        return lambda loss: threading.Thread(target=call, args=(loss,), name="dibs-on-lost", daemon=True).start()
 
     def start_over_after_fork(self) -> None:
         """In a forked child: the leases, the keeper and the lines are the parent's."""
@@ -97,7 +125,7 @@ class Engine:
         self.desk = Desk(store, self.backend.server, tell=self.tell, who=who, nudge=self._nudge)
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
-        self._keeper = KeeperThread(KeeperWorld(self._wire, boottime), self.desk)
+        self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)
         self._loops: dict[int, AsyncWorld] = {}
         self._closing = threading.Lock()
 
@@ -110,31 +138,20 @@ class Engine:
     def _nudge(self) -> None:
         self._keeper.nudge()
 
-    def _close(self, reason: str, *, work_has_stopped: bool) -> None:
+    def _begins_to_close(self) -> bool:
         with self._closing:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        holds = list(self.desk.holds.values())
-        if work_has_stopped:
-            self._give_back(holds)
-        elif holds:
-            self.tell(ClosedWhileHolding(tuple(hold.name for hold in holds)))
-            for hold in holds:
-                hold.lose(reason)
-                tell_loss(self.desk, hold)
+            was_closed, self._is_closed = self._is_closed, True
+        return not was_closed
+
+    def _hang_up(self) -> None:
+        """Whoever waits is woken and told; what is owed is said once more; then the lines are closed."""
         self._keeper.stop(PATIENCE)
+        leave_queues(self._world, self.desk)
+        self.desk.ask_again()
         run(settle(self._world, self.desk))
         for world in list(self._loops.values()):
             world.close()
         self._wire.close()
-
-    def _give_back(self, holds: Sequence[Hold]) -> None:
-        for hold in holds:
-            try:
-                run(release(self._world, self.desk, hold))
-            except DibsError:
-                return  # the store is silent, and the TTL will do it
 
 
 _engines: WeakSet[Engine] = WeakSet()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import StoreRefused, StoreUnreachable
 
 if TYPE_CHECKING:
     from dibs.model.guarantee import Guarantee
@@ -67,7 +67,7 @@ class _TroubledLine:
             case "none":
                 self._line.post(words, node, heard)
             case "refused":
-                heard(StoreUnreachable(self._outage.server, after=0.0, why="refused"))
+                heard(StoreRefused(self._outage.server, after=0.0, why="refused"))
             case "answers lost":
                 self._line.post(words, node, lambda _: None)
             case "asks lost":

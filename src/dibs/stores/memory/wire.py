@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from dibs.errors import ConfigError, StoreUnreachable
 from dibs.model.guarantee import Guarantee
 from dibs.model.names import name_fault
+from dibs.model.request import A_MOMENT
 from dibs.ports.store import Reply
 from dibs.stores.memory.dialect import MemoryLocks
 from dibs.stores.memory.server import MemoryServer
@@ -50,16 +51,20 @@ class MemoryBackend:
     def aio(self, ear: Ear, now: Callable[[], float]) -> MemoryWire:
         return self.blocking(ear, now)
 
-    def execute(self, words: Sequence[Any], line: MemoryWire) -> Reply:
+    def execute(self, words: Sequence[Any], line: MemoryWire, within: float) -> Reply:
         """Carry out one command; whoever is to be told of something is told before it is answered."""
         asked_at = line.now()
-        with self._mutex:
+        if not self._mutex.acquire(timeout=within):  # a signal's handler asks while its own thread is in here
+            raise StoreUnreachable(self.server, after=within, why="this thread is in the middle of an ask")
+        try:
             self._lines[line.channel] = line
             line.answered_at = max(line.answered_at, asked_at)
             at = self._clock()
             value, pushes = self._locks.execute(words, at, self._lines.__contains__)
             told = [(push, self._lines[push.channel]) for push in pushes if push.channel in self._lines]
             stamped = [(push, reached, reached.answered_at) for push, reached in told]
+        finally:
+            self._mutex.release()
         for push, reached, answered_at in stamped:
             reached.ear.deliver(push, answered_at)
         return Reply(value, at)
@@ -86,11 +91,11 @@ class MemoryWire:
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         if not self._is_open:
             raise StoreUnreachable(self._backend.server, after=0.0, why="the line was hung up")
-        return self._backend.execute(words, self)
+        return self._backend.execute(words, self, within)
 
     def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
         try:
-            outcome: Reply | StoreUnreachable = self.send(words, node, 0.0)
+            outcome: Reply | StoreUnreachable = self.send(words, node, A_MOMENT)
         except StoreUnreachable as error:
             outcome = error
         heard(outcome)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.errors import ConfigError, LeaseLost, LockBusy
-from dibs.events import Acquired, FoundBusy, Lost, Queued
+from dibs.errors import ChangedHands, LeaseLost, LockBusy
+from dibs.events import Acquired, FoundBusy, JoinedQueue, Lost
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Face, Started
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class LockContract:
                 await face.release(theirs)
 
             waiter = face.start(wait())
-            await face.seen(Queued)
+            await face.seen(JoinedQueue)
             await face.release(mine)
             await waiter.finish()
             assert (await face.inspect("a")).state == "free"
@@ -128,7 +128,7 @@ class LockContract:
             waiters = list[Started]()
             for number in range(5):
                 waiters.append(face.start(wait(number)))
-                await face.seen(Queued, times=number + 1)
+                await face.seen(JoinedQueue, times=number + 1)
             await face.release(mine)
             for waiter in waiters:
                 await waiter.finish()
@@ -148,7 +148,7 @@ class LockContract:
                 await face.release(theirs)
 
             waiter = face.start(wait())
-            await face.seen(Queued)
+            await face.seen(JoinedQueue)
             await face.release(mine)
             assert await face.try_acquire("a") is None
             await face.happened(has_it)
@@ -249,7 +249,7 @@ class LockContract:
     def test_force_release_names_the_fence_it_saw(self, face: Face) -> None:
         async def scene() -> None:
             mine = await face.acquire("a")
-            with pytest.raises(ConfigError, match="look again"):
+            with pytest.raises(ChangedHands, match="look again"):
                 await face.force_release("a", fence=mine.fence + 1)
             mine.ensure()
             assert await face.force_release("a", fence=mine.fence)
@@ -272,7 +272,7 @@ class LockContract:
                 await face.release(await face.acquire("a", wait=20))
 
             waiter = face.start(wait())
-            await face.seen(Queued)
+            await face.seen(JoinedQueue)
             assert await face.force_release("a", fence=mine.fence)
             await waiter.finish()
             with pytest.raises(LeaseLost):
@@ -288,7 +288,7 @@ class LockContract:
                 await face.release(await face.acquire("a", wait=20, purpose="wants to pay"))
 
             waiter = face.start(wait())
-            await face.seen(Queued)
+            await face.seen(JoinedQueue)
             seen = await face.inspect("a")
             assert seen.state == "held"
             assert seen.held is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.ports.store import Command, Reply
 from dibs.stores.memory.server import BLANK, MemoryServer
 
@@ -164,7 +164,7 @@ class Line:
             self._agenda.at(server.stalled_until, self._land, message)
             return
         if self.weather.refused and self._random.random() < self.weather.refused:
-            outcome: Reply | StoreUnreachable = _unreachable("refused")
+            outcome: Reply | StoreUnreachable = StoreRefused("sim://", after=0.0, why="refused")
         else:
             outcome = server.carry_out(message.command.words)
         if message.generation == self._generation:

@@ -1,0 +1,28 @@
+"""How something is asked that either gets an answer or was not done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from dibs.errors import StoreRefused
+from dibs.model.backoff import backoff
+
+if TYPE_CHECKING:
+    from dibs.ports.store import Command
+    from dibs.ports.world import World
+
+T = TypeVar("T")
+
+
+async def ask(world: World, command: Command[T], within: float) -> T:
+    """Ask; and ask again while the store only says that it did not do it, and there is time."""
+    give_up_at, tries = world.now() + within, 0
+    while True:
+        try:
+            return await world.ask(command, max(give_up_at - world.now(), 0.0))
+        except StoreRefused:
+            pause = backoff(tries, "")
+            if world.now() + pause >= give_up_at:
+                raise
+        await world.pause(pause)
+        tries += 1
