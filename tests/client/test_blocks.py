@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import gc
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 
 import pytest
 
 import dibs
 from dibs import Dibs, LeaseLost, LockBusy, SelfDeadlock
-from dibs.events import Acquired, Lost, JoinedQueue
+from dibs.events import Acquired, JoinedQueue, Lost, Stumbled
 from dibs.testing.contract import Diary
 
 TTL = 0.3
@@ -354,5 +360,108 @@ def test_on_lost_is_called_once_and_its_failure_hurts_nobody(d: Dibs, diary: Dia
     with pytest.raises(LeaseLost), d.lock("a", on_lost=fail):
         evict(d, "a")
         diary.wait_for(Lost, 1)
+    [stumbled] = diary.wait_for(Stumbled, 1)
+    assert "mine" in stumbled.error
     assert [loss.reason for loss in losses] == ["it was released by force"]
     assert len(diary.of(Acquired)) == 1
+
+
+INTERRUPTED = """
+import signal, dibs
+armed = []
+def interrupt(number, frame):
+    if armed:
+        armed.clear()
+        raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+d, interrupted = dibs.connect("memory://", quiet=True), 0
+for delay in range(1, 600):
+    try:
+        armed.append(True)
+        signal.setitimer(signal.ITIMER_REAL, delay * 1e-6)
+        with d.lock("a", ttl=3):
+            pass
+        armed.clear()
+    except KeyboardInterrupt:
+        interrupted += 1
+d.lock("a", wait=20).acquire().release()
+desk = d._engine.desk
+print(interrupted > 20, len(desk.holds), len(desk.tickets))
+"""
+
+
+def test_a_signal_at_any_moment_leaves_nothing_that_is_renewed_for_ever() -> None:
+    """Interrupted between asking and entering, or between leaving and having left: the lock comes free."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", INTERRUPTED], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "True 0 0\n", done.stdout + done.stderr
+
+
+def test_two_tasks_may_wait_for_one_another_s_lock_but_not_for_their_own(d: Dibs) -> None:
+    async def main() -> None:
+        async with d.lock("a"):
+            with pytest.raises(SelfDeadlock), d.lock("a", wait=1):  # a blocking lock inside of an async one
+                pass
+            with pytest.raises(SelfDeadlock):
+                await d.lock("a").aacquire()
+
+            async def child() -> None:
+                async with d.lock("a", wait=10):
+                    pass
+
+            waiter = asyncio.create_task(child())  # it inherits our context, but is not inside
+            await asyncio.sleep(0)
+        await waiter
+
+    asyncio.run(main())
+
+
+def test_a_thread_that_left_its_block_open_elsewhere_is_not_inside(d: Dibs, diary: Diary) -> None:
+    """A web framework enters a dependency on a pool's thread and leaves it on another: the next request may wait."""
+    lock = d.lock("a")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(copy_context().run, lock.__enter__).result()
+        waiter = pool.submit(copy_context().run, d.lock("a", wait=10).acquire)
+        diary.wait_for(JoinedQueue, 1)
+        lock.__exit__(None, None, None)
+        waiter.result().release()
+
+
+def test_a_slow_on_lost_does_not_keep_others_from_being_renewed(d: Dibs) -> None:
+    may_go, called = threading.Event(), threading.Event()
+
+    def slow(_: LeaseLost) -> None:
+        called.set()
+        may_go.wait(10)
+
+    other = d.lock("b", ttl=TTL).acquire()
+    lost = d.lock("a", ttl=TTL, renew=False, on_lost=slow).acquire()
+    assert called.wait(10)
+    with pytest.raises(LockBusy):
+        d.lock("b", wait=2 * TTL).acquire()
+    other.ensure()
+    may_go.set()
+    other.release()
+    with pytest.raises(LeaseLost):
+        lost.release()
+
+
+def test_an_on_lost_that_ends_its_thread_ends_nothing_else(d: Dibs, diary: Diary) -> None:
+    lost = d.lock("a", ttl=TTL, renew=False, on_lost=lambda _: sys.exit(3)).acquire()
+    [stumbled] = diary.wait_for(Stumbled, 1)
+    assert "SystemExit(3)" in stumbled.error
+    assert lost.lost
+    lease = d.lock("b", ttl=TTL).acquire()
+    with pytest.raises(LockBusy):
+        d.lock("b", wait=2 * TTL).acquire()
+    lease.release()
+
+
+def test_a_copy_of_a_lease_does_not_give_back_the_original(d: Dibs) -> None:
+    lease = d.lock("a").acquire()
+    copy.copy(lease)
+    gc.collect()
+    lease.ensure()
+    assert d.try_lock("a").acquire() is None
+    lease.release()

@@ -7,12 +7,13 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
 import dibs
-from dibs import ClientClosed, ConfigError, Dibs, LeaseLost
-from dibs.events import Abandoned, ClosedWhileHolding, Event, Lost
+from dibs import ClientClosed, ConfigError, Dibs, LeaseLost, LockBusy, StoreUnreachable
+from dibs.events import Abandoned, ClosedWhileHolding, Event, JoinedQueue, Lost
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 
@@ -99,6 +100,79 @@ def test_closing_ends_leases_that_are_in_use_and_leaves_them_to_their_ttl() -> N
         lease.release()
     other.lock("a", wait=10).acquire().release()
     other.close()
+
+
+def test_closing_wakes_those_who_wait_and_takes_back_their_tickets(d: Dibs) -> None:
+    backend, diary = MemoryBackend(), Diary()
+    holder, waiter = Dibs(backend), Dibs(backend, observers=[diary])
+    lease = holder.lock("a").acquire()
+    told: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            waiter.lock("a").acquire()
+        except ClientClosed as closed:
+            told.append(closed)
+
+    async def await_it() -> None:
+        try:
+            await waiter.lock("a").aacquire()
+        except ClientClosed as closed:
+            told.append(closed)
+
+    threads = [threading.Thread(target=wait), threading.Thread(target=lambda: asyncio.run(await_it()))]
+    for thread in threads:
+        thread.start()
+    diary.wait_for(JoinedQueue, 2)
+    waiter.close()
+    for thread in threads:
+        thread.join(10)
+    assert len(told) == 2
+    assert holder.inspect("a").waiters == ()
+    lease.release()
+    holder.close()
+
+
+def test_the_keeper_s_thread_ends_when_nothing_is_left_to_look_after(d: Dibs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dibs.runtime.keeper.IDLE", 0.05)
+    d.lock("a", ttl=0.1).acquire().release()
+    [keeper] = [thread for thread in threading.enumerate() if thread.name == "dibs-keeper"]
+    keeper.join(10)
+    assert not keeper.is_alive()
+    lease = d.lock("a", ttl=0.2).acquire()  # and another begins
+    with pytest.raises(LockBusy):
+        d.lock("a", wait=0.5).acquire()
+    lease.release()
+
+
+def test_a_keeper_that_could_not_start_is_tried_again(d: Dibs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError):
+            d.lock("a", ttl=0.2).acquire()
+    lease = d.lock("a", ttl=0.2, wait=10).acquire()
+    with pytest.raises(LockBusy):
+        d.lock("a", wait=0.5).acquire()
+    lease.release()
+
+
+def test_a_signal_s_handler_may_use_the_client(d: Dibs) -> None:
+    """Even if the signal came while its thread was in the middle of the store."""
+    asked: list[object] = []
+
+    def clock() -> float:
+        """Read by the store in the middle of an ask: here the signal strikes."""
+        if not asked:
+            asked.append(None)
+            with pytest.raises(StoreUnreachable, match="in the middle"):
+                client.lock("a", wait=0.1).acquire()
+        return time.time()
+
+    with Dibs(MemoryBackend(clock=clock)) as client, client.lock("a"):
+        assert asked
 
 
 def test_closing_stops_an_async_body() -> None:
@@ -189,7 +263,7 @@ from dibs.events import Released
 class Tell:
     def on(self, event):
         if isinstance(event, Released):
-            print("released", event.name, flush=True)
+            print("released", event.name, lease.lost, flush=True)
 d = dibs.connect("memory://", observers=[Tell()], quiet=True)
 lease = d.lock("kept to the end").acquire()
 """
@@ -208,4 +282,4 @@ def test_a_forked_child_can_neither_use_nor_release_its_parent_s_leases() -> Non
 
 
 def test_what_is_still_held_when_the_program_ends_is_given_back() -> None:
-    assert python(EXIT) == "released kept to the end\n"
+    assert python(EXIT) == "released kept to the end True\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -103,17 +104,47 @@ def test_a_holder_is_told_of_its_loss_by_its_own_clock(connected: Dibs, outage: 
         lease.release()
 
 
-def test_an_async_body_is_stopped_when_the_store_falls_silent(connected: Dibs, outage: Outage) -> None:
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_an_async_body_is_stopped_when_the_store_falls_silent(
+    connected: Dibs, outage: Outage, trouble: Trouble
+) -> None:
     async def main() -> None:
+        began = boottime()
         with pytest.raises(LeaseLost, match="ran out"):
             async with connected.lock("a", ttl=0.5):
-                outage.trouble = "answers lost"
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    outage.trouble = "none"
+                outage.trouble = trouble
+                await asyncio.Event().wait()
+        assert boottime() - began < 1  # the loss is told without waiting for the store
 
     asyncio.run(main())
+    outage.trouble = "none"
+    until_free(connected, "a")
+
+
+def test_a_blocking_body_learns_of_the_loss_and_not_of_the_silence(
+    connected: Dibs, outage: Outage, diary: Diary
+) -> None:
+    began = boottime()
+    with pytest.raises(LeaseLost, match="ran out"), connected.lock("a", ttl=0.5):
+        outage.trouble = "asks lost"
+        diary.wait_for(Lost, 1)
+    assert boottime() - began < 1
+    outage.trouble = "none"
+
+
+def test_a_store_that_only_refuses_for_a_while_is_asked_again(connected: Dibs, outage: Outage) -> None:
+    lease = connected.lock("a").acquire()
+    outage.trouble = "refused"
+
+    def heal() -> None:
+        outage.wait_for_asks(2)
+        outage.trouble = "none"
+
+    healer = threading.Thread(target=heal)
+    healer.start()
+    lease.release()
+    healer.join()
+    assert connected.inspect("a").state == "free"
 
 
 def test_silence_and_return_are_told_once(connected: Dibs, outage: Outage, diary: Diary) -> None:

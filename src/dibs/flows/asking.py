@@ -21,7 +21,7 @@ async def ask(world: World, command: Command[T], within: float) -> T:
         try:
             return await world.ask(command, max(give_up_at - world.now(), 0.0))
         except StoreRefused:
-            pause = backoff(tries, "")
+            pause = backoff(tries, world.token())
             if world.now() + pause >= give_up_at:
                 raise
         await world.pause(pause)

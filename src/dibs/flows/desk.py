@@ -12,6 +12,7 @@ from dibs.ports.world import AskAgain, Handed, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from weakref import ReferenceType
 
     from dibs.events import Event
     from dibs.flows.hold import Hold
@@ -30,7 +31,6 @@ class Waiting:
     name: str
     owner: str
     ttl: float
-    inbox: Inbox
     kept_at: float
     unanswered_since: float | None = None
 
@@ -64,7 +64,7 @@ class Desk:
     holds: dict[str, Hold] = field(default_factory=dict["str", "Hold"])
     tickets: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
     debts: dict[str, Debt] = field(default_factory=dict[str, Debt])
-    inboxes: dict[str, Inbox] = field(default_factory=dict["str", "Inbox"])
+    inboxes: dict[str, ReferenceType[Inbox]] = field(default_factory=dict["str", "ReferenceType[Inbox]"])
     abandoned: list[Hold] = field(default_factory=list["Hold"])
     seen_fence: int = 0
     is_closed: bool = False
@@ -81,11 +81,15 @@ class Desk:
         self.holds.pop(hold.owner, None)
 
     def abandon(self, hold: Hold) -> None:
-        """Its user has forgotten a lease. Called by the garbage collector, so it only leaves a note."""
-        if hold.end():
-            self.strike(hold)
+        """Its user has dropped a lease, released or not. The garbage collector calls this: only leave a note."""
+        if not hold.is_over:
             self.abandoned.append(hold)
             self.nudge()
+
+    def inbox(self, owner: str) -> Inbox | None:
+        """Where the flow of that owner waits; `None` once it has ended, however it did."""
+        found = self.inboxes.get(owner)
+        return None if found is None else found()
 
     def look_after(self, due_at: float) -> None:
         """See to it that the keeper is awake by then."""
@@ -95,7 +99,7 @@ class Desk:
 
     def deliver(self, push: Push, asked_at: float) -> None:
         """Pass on what the store told us unasked; what it answered before that, we had asked at `asked_at`."""
-        if (inbox := self.inboxes.get(push.owner)) is not None:
+        if (inbox := self.inbox(push.owner)) is not None:
             inbox.put(Handed(push.fence, asked_at) if push.kind == "handed" else Taken(push.fence))
         # Inbox first, then hold, while one who enters does it the other way round: so neither misses the other.
         hold = self.holds.get(push.owner)
@@ -105,8 +109,9 @@ class Desk:
 
     def ask_again(self) -> None:
         """A connection was lost, and pushes with it perhaps: whoever waits asks again."""
-        for inbox in list(self.inboxes.values()):
-            inbox.put(AskAgain())
+        for owner in list(self.inboxes):
+            if (inbox := self.inbox(owner)) is not None:
+                inbox.put(AskAgain())
 
 
 def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> None:

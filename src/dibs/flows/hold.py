@@ -87,6 +87,10 @@ class Hold:
         self.is_over = True
         return first
 
+    def is_forsaken(self) -> bool:
+        """Whether nobody has the lease any more who could release it."""
+        return self.bearer is not None and self.bearer() is None
+
     def first_to_tell(self) -> bool:
         """True for the one who is to tell of the loss."""
         return self._once("tell")

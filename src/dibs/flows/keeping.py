@@ -18,7 +18,7 @@ from dibs.flows.desk import RETRY, Waiting, note_debt, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
 from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Queued, Renew, Said
 from dibs.model.backoff import backoff
-from dibs.model.request import PATIENCE
+from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import AskAgain, Handed, StillQueued
 
@@ -57,7 +57,7 @@ class Keeper:
         now = self._world.now()
         self._judge(now)
         self._collect_abandoned()
-        due = [*_leases_due(self._desk, now), *_tickets_due(self._desk, now)]
+        due = [*_leases_due(self._desk, now), *_tickets_due(self._world, self._desk, now)]
         for start in range(0, len(due), BATCH):
             self._keep(due[start : start + BATCH], now)
         self._repeat_debts(now)
@@ -69,6 +69,8 @@ class Keeper:
             if hold.check(now) is Verdict.LOST:
                 self._desk.strike(hold)
                 tell_loss(self._desk, hold)
+            elif hold.is_forsaken():
+                self._desk.abandoned.append(hold)
             elif hold.is_newly_long(now):
                 self._desk.tell(HeldLong(hold.name, hold.fence, hold.held_for(now), hold.request.ttl))
 
@@ -76,6 +78,9 @@ class Keeper:
         """Leases that were dropped without a release: nobody works under them any more."""
         while self._desk.abandoned:
             hold = self._desk.abandoned.pop()
+            if not hold.end():
+                continue
+            self._desk.strike(hold)
             if hold.lost_because is None:
                 self._desk.tell(Abandoned(hold.name, hold.fence))
             tell_loss(self._desk, hold)
@@ -94,7 +99,8 @@ class Keeper:
         for (item, asked), answer in zip(batch, answers, strict=True):
             item.unanswered_since = None
             if isinstance(item, Waiting):
-                item.inbox.put(_wake(asked_at, answer))
+                if (inbox := self._desk.inbox(item.owner)) is not None:
+                    inbox.put(_wake(asked_at, answer))
             elif answer is Said.KEPT:
                 item.prolong(Tenure(asked.ttl, asked_at), now)
             else:
@@ -151,12 +157,24 @@ async def settle(world: World, desk: Desk) -> None:
         desk.debts.pop(owner, None)
 
 
-def leave_queues(world: World, desk: Desk) -> None:
+async def leave_queues(world: World, desk: Desk) -> None:
     """Before the line is hung up: those who wait cannot be served any more, so their tickets are given up for them."""
-    for ticket in list(desk.tickets.values()):
-        at = world.store_time()
-        leave = Leave(ticket.owner, None if at is None else at + ticket.ttl)
-        note_debt(world, desk, ticket.name, leave, ttl=ticket.ttl)
+    tickets = [ticket for ticket in list(desk.tickets.values()) if ticket.owner not in desk.holds]
+    at = world.store_time()
+    if tickets and at is None:
+        try:
+            at = await world.ask(desk.store.time(), A_MOMENT)
+        except StoreUnreachable:
+            return  # their TTL will do it
+    for ticket in tickets:
+        _give_up(world, desk, ticket, at)
+
+
+def _give_up(world: World, desk: Desk, ticket: Waiting, at: float | None) -> None:
+    """Leave a queue for one who cannot; an ask of its that may still be on its way is barred."""
+    desk.tickets.pop(ticket.owner, None)
+    leave = Leave(ticket.owner, None if at is None else at + ticket.ttl)
+    note_debt(world, desk, ticket.name, leave, ttl=ticket.ttl)
 
 
 def _leases_due(desk: Desk, now: float) -> list[_Kept]:
@@ -173,17 +191,21 @@ def _leases_due(desk: Desk, now: float) -> list[_Kept]:
     return due
 
 
-def _tickets_due(desk: Desk, now: float) -> list[_Kept]:
+def _tickets_due(world: World, desk: Desk, now: float) -> list[_Kept]:
     """The tickets to keep alive. A hung loop's is let go, or it would eat one TTL after another."""
     due: list[_Kept] = []
     for ticket in list(desk.tickets.values()):
-        if ticket.keep_at <= now:
-            ticket.kept_at = now
-            idle = now - ticket.inbox.ran_at()
-            if idle <= ticket.ttl / 2:
-                due.append((ticket, KeepAlive(ticket.owner, ticket.ttl)))
-            elif idle > 2 * ticket.ttl:  # its loop was closed, most likely; if not, it joins again when it wakes
-                desk.tickets.pop(ticket.owner, None)
+        if ticket.keep_at > now:
+            continue
+        ticket.kept_at = now
+        inbox = desk.inbox(ticket.owner)
+        if inbox is None:  # whoever waited was thrown out by a signal, say, and could not even leave
+            _give_up(world, desk, ticket, world.store_time())
+        elif now - inbox.ran_at() <= ticket.ttl / 2:
+            due.append((ticket, KeepAlive(ticket.owner, ticket.ttl)))
+        elif now - inbox.ran_at() > 2 * ticket.ttl:
+            desk.tickets.pop(ticket.owner, None)
+            inbox.put(AskAgain())
     return due
 
 

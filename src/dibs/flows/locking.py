@@ -99,6 +99,9 @@ async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
             owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
             return hold.loss()
         answer = await ask(world, desk.store.leave(hold.name, leave), PATIENCE)
+    except GeneratorExit:
+        note_debt(world, desk, hold.name, leave, ttl=hold.request.ttl)
+        raise
     except BaseException:
         owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
@@ -112,10 +115,15 @@ async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
 
 async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> None:
     """Release because all work is about to end. Belief ends first, so that whoever still works can see it."""
+    was_lost = hold.check(world.now()) is Verdict.LOST
     hold.lose(reason)
-    if hold.end():
-        desk.strike(hold)
-        await ask(world, desk.store.leave(hold.name, Leave(hold.owner, hold.bar_until)), PATIENCE)
+    if not hold.end():
+        return
+    desk.strike(hold)
+    answer = await ask(world, desk.store.leave(hold.name, Leave(hold.owner, hold.bar_until)), PATIENCE)
+    if was_lost or answer is not Said.RELEASED:
+        tell_loss(desk, hold)
+    else:
         desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
 
 
@@ -138,7 +146,7 @@ class _Asking:
 
     async def outcome(self) -> Hold | Busy:
         """Ask until the answer settles it."""
-        self._desk.inboxes[self._owner] = self._inbox
+        self._desk.inboxes[self._owner] = ref(self._inbox)
         while True:
             answer = await self._answer()
             if isinstance(answer, Busy):
@@ -246,7 +254,7 @@ class _Asking:
         request = self._request
         if self._owner not in self._desk.tickets:
             self._desk.tell(events.JoinedQueue(request.name, place.held.who, place.position))
-        waiting = Waiting(request.name, self._owner, request.ttl, self._inbox, kept_at=self._asked_at)
+        waiting = Waiting(request.name, self._owner, request.ttl, kept_at=self._asked_at)
         self._desk.tickets[self._owner] = waiting
         self._desk.look_after(waiting.keep_at)
 
@@ -259,6 +267,9 @@ class _Asking:
         if self._by.bearer is not None:
             hold.bearer = ref(self._by.bearer, lambda _: desk.abandon(hold))
         desk.enrol(hold)
+        if desk.is_closed:  # looked at after enrolling, while closing looks at what is enrolled after saying so
+            desk.strike(hold)
+            raise ClientClosed("take a lock")
         if Taken(fence) in self._inbox.arrived():
             hold.lose(EVICTED)
             desk.nudge()

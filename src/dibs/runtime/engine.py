@@ -141,12 +141,13 @@ class Engine:
     def _begins_to_close(self) -> bool:
         with self._closing:
             was_closed, self._is_closed = self._is_closed, True
+        self.desk.is_closed = True
         return not was_closed
 
     def _hang_up(self) -> None:
         """Whoever waits is woken and told; what is owed is said once more; then the lines are closed."""
         self._keeper.stop(PATIENCE)
-        leave_queues(self._world, self.desk)
+        run(leave_queues(self._world, self.desk))
         self.desk.ask_again()
         run(settle(self._world, self.desk))
         for world in list(self._loops.values()):

@@ -29,7 +29,7 @@ def actor() -> object:
 def hold_here(engine: Engine, name: str) -> Hold | None:
     """The hold on that lock whose block this code stands in."""
     who, hold = _entered.get({}).get((id(engine), name), (None, None))
-    return hold if who is actor() else None
+    return hold if hold is not None and who is actor() and not hold.is_forsaken() else None
 
 
 def enter(engine: Engine, hold: Hold) -> None:

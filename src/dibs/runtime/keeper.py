@@ -66,8 +66,7 @@ class KeeperThread:
                 self._changing.release()
 
     def stop(self, within: float) -> None:
-        """End the rounds."""
-        self._desk.is_closed = True
+        """The desk was closed: end the rounds."""
         self._inbox.put(AskAgain())
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():

@@ -13,12 +13,12 @@ from weakref import WeakValueDictionary
 from dibs.errors import ConfigError, StoreUnreachable
 from dibs.model.guarantee import Guarantee
 from dibs.model.names import name_fault
-from dibs.model.request import A_MOMENT
 from dibs.ports.store import Reply
 from dibs.stores.memory.dialect import MemoryLocks
 from dibs.stores.memory.server import MemoryServer
 
 if TYPE_CHECKING:
+    from dibs.model.asks import Push
     from dibs.ports.wire import Ear
 
 GUARANTEE = Guarantee(
@@ -40,7 +40,7 @@ class MemoryBackend:
         self._clock = clock or _steady_clock()
         self._lines: dict[str, MemoryWire] = {}
         self._numbers = count(1)
-        self._mutex = threading.Lock()
+        self._mutex, self._busy_with = threading.Lock(), 0
 
     def locks(self, namespace: str) -> MemoryLocks:
         return MemoryLocks(namespace)
@@ -51,23 +51,28 @@ class MemoryBackend:
     def aio(self, ear: Ear, now: Callable[[], float]) -> MemoryWire:
         return self.blocking(ear, now)
 
-    def execute(self, words: Sequence[Any], line: MemoryWire, within: float) -> Reply:
+    def execute(self, words: Sequence[Any], line: MemoryWire) -> Reply:
         """Carry out one command; whoever is to be told of something is told before it is answered."""
-        asked_at = line.now()
-        if not self._mutex.acquire(timeout=within):  # a signal's handler asks while its own thread is in here
-            raise StoreUnreachable(self.server, after=within, why="this thread is in the middle of an ask")
-        try:
-            self._lines[line.channel] = line
-            line.answered_at = max(line.answered_at, asked_at)
-            at = self._clock()
-            value, pushes = self._locks.execute(words, at, self._lines.__contains__)
-            told = [(push, self._lines[push.channel]) for push in pushes if push.channel in self._lines]
-            stamped = [(push, reached, reached.answered_at) for push, reached in told]
-        finally:
-            self._mutex.release()
-        for push, reached, answered_at in stamped:
+        asked_at, me = line.now(), threading.get_ident()
+        if self._busy_with == me:  # a signal's handler asks while its own thread is in here
+            raise StoreUnreachable(self.server, after=0.0, why="this thread is in the middle of an ask")
+        with self._mutex:
+            try:
+                self._busy_with = me
+                line.answered_at = max(line.answered_at, asked_at)
+                reply, told = self._carry_out(words, line)
+            finally:
+                self._busy_with = 0
+        for push, reached, answered_at in told:
             reached.ear.deliver(push, answered_at)
-        return Reply(value, at)
+        return reply
+
+    def _carry_out(self, words: Sequence[Any], line: MemoryWire) -> tuple[Reply, list[tuple[Push, MemoryWire, float]]]:
+        self._lines[line.channel] = line
+        at = self._clock()
+        value, pushes = self._locks.execute(words, at, self._lines.__contains__)
+        reached = [(push, self._lines[push.channel]) for push in pushes if push.channel in self._lines]
+        return Reply(value, at), [(push, wire, wire.answered_at) for push, wire in reached]
 
     def hang_up(self, line: MemoryWire) -> None:
         """Nobody listens on this line any more."""
@@ -76,7 +81,7 @@ class MemoryBackend:
 
     def start_over_after_fork(self) -> None:
         """In a forked child: the mutex may have been held by a thread that was not copied."""
-        self._mutex = threading.Lock()
+        self._mutex, self._busy_with = threading.Lock(), 0
         self._lines = {}
 
 
@@ -91,11 +96,11 @@ class MemoryWire:
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         if not self._is_open:
             raise StoreUnreachable(self._backend.server, after=0.0, why="the line was hung up")
-        return self._backend.execute(words, self, within)
+        return self._backend.execute(words, self)
 
     def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
         try:
-            outcome: Reply | StoreUnreachable = self.send(words, node, A_MOMENT)
+            outcome: Reply | StoreUnreachable = self.send(words, node, 0.0)
         except StoreUnreachable as error:
             outcome = error
         heard(outcome)
