@@ -13,7 +13,7 @@ import pytest
 
 import dibs
 from dibs import ClientClosed, ConfigError, Dibs, LeaseLost, LockBusy, StoreUnreachable
-from dibs.events import Abandoned, ClosedWhileHolding, Event, JoinedQueue, Lost
+from dibs.events import Abandoned, ClosedWhileHolding, Event, JoinedQueue, Lost, Stumbled
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 
@@ -145,18 +145,19 @@ def test_the_keeper_s_thread_ends_when_nothing_is_left_to_look_after(d: Dibs, mo
     lease.release()
 
 
-def test_a_keeper_that_could_not_start_is_tried_again(d: Dibs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keeper_that_could_not_start_is_tried_again(d: Dibs, diary: Diary, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", fail)
-        with pytest.raises(RuntimeError):
-            d.lock("a", ttl=0.2).acquire()
-    lease = d.lock("a", ttl=0.2, wait=10).acquire()
+        unkept = d.lock("a", ttl=0.5).acquire()
+    assert "start new thread" in diary.of(Stumbled)[0].error
+    kept = d.lock("b", ttl=0.5).acquire()
     with pytest.raises(LockBusy):
-        d.lock("a", wait=0.5).acquire()
-    lease.release()
+        d.lock("a", wait=1).acquire()
+    for lease in (unkept, kept):
+        lease.release()
 
 
 def test_a_signal_s_handler_may_use_the_client(d: Dibs) -> None:

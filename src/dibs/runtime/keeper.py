@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from dibs.events import Stumbled
@@ -59,11 +60,19 @@ class KeeperThread:
         if self._thread is None and self._changing.acquire(blocking=False):
             try:
                 if self._thread is None:
-                    thread = threading.Thread(target=self._live, name="dibs-keeper", daemon=True)
-                    thread.start()
-                    self._thread = thread
+                    self._start()
             finally:
                 self._changing.release()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._live, name="dibs-keeper", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # no more threads: leases end by their own clock, and the next nudge tries again
+            self._desk.wakes_at = inf
+            self._desk.tell(Stumbled("starting the keeper's thread", repr(error)))
+        else:
+            self._thread = thread
 
     def stop(self, within: float) -> None:
         """The desk was closed: end the rounds."""
