@@ -51,7 +51,7 @@ PLANTS = [
     Plant(
         "a renewal's tenure counts from hearing the answer",
         "dibs.flows.keeping",
-        (("item.prolong(Tenure(ask.ttl, asked_at), now)", "item.prolong(Tenure(ask.ttl, now), now)"),),
+        (("item.prolong(Tenure(asked.ttl, asked_at), now)", "item.prolong(Tenure(asked.ttl, now), now)"),),
     ),
     Plant(
         "a repeated ask does not reset the TTL",
@@ -112,7 +112,7 @@ PLANTS = [
     Plant(
         "a leave is said once",
         "dibs.flows.desk",
-        (("    if leave.owner in desk.debts:\n", "    if desk.debts.pop(leave.owner, None) is None:\n"),),
+        (("    note_debt(world, desk, name, leave, ttl=ttl, due_in=RETRY)\n", ""),),
     ),
     Plant(
         "nobody wakes at the known expiry",

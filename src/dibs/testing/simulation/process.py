@@ -91,8 +91,9 @@ class Process:
             call(*args)
 
     def resume(self, lane: str, task: Task, awaits: int, value: object = None) -> None:
-        """Let a task go on, if it is still at that await."""
-        self.run(lane, self._step, task, awaits, value)
+        """Let a task go on, if it is still at that await: most timers find it gone."""
+        if task.awaits == awaits:
+            self.run(lane, self._step, task, awaits, value)
 
     def crash(self) -> None:
         """End at once. What was sent still lands; nothing else is said."""
