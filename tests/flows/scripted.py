@@ -11,12 +11,12 @@ from math import inf
 from types import coroutine
 from typing import Any, Generic, TypeVar
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.events import Event
 from dibs.flows.desk import Desk
 from dibs.flows.hold import Hold
 from dibs.flows.keeping import Keeper
-from dibs.flows.locking import Denied, acquire
+from dibs.flows.locking import Circumstances, Denied, acquire
 from dibs.model.asks import Acquire, Evict, Leave, Push
 from dibs.model.request import Request
 from dibs.model.storeclock import StoreClock
@@ -40,15 +40,20 @@ ENOUGH = 20_000
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of one command: when it lands, and when its answer is heard; `None` for never."""
+    """What becomes of one command: when it lands, and when its answer is heard; `None` for never.
+
+    A store that refuses answers, too, but only that it did not do it.
+    """
 
     lands_after: float | None = 0.0
     heard_after: float | None = 0.0
+    is_refused: bool = False
 
 
 ANSWERED = Fate()
 SILENT = Fate(lands_after=None)
 UNHEARD = Fate(heard_after=None)
+REFUSED = Fate(is_refused=True)
 
 
 class Cancelled(BaseException):
@@ -93,7 +98,11 @@ class Task(Generic[T]):
         self.step(self.awaits, error=Cancelled())
 
     def drop(self) -> None:
-        self._flow.close()
+        """Throw the flow away, as the garbage collector does."""
+        if not self.is_done:
+            self.awaits += 1
+            self._flow.close()
+            self.error = GeneratorExit()
 
 
 @coroutine
@@ -182,35 +191,66 @@ class Process:
         self.is_listening = True
         self.push_delay = 0.0
         self.hung_since: float | None = None
+        self._held_up: list[Callable[[], object]] = []
         self.answered_at = -inf
         self.hears_pushes = True
         self.desk = Desk(MemoryLocks(""), "memory://scene", self.events.append, name, nudge=self._nudge)
         self._ear: Ear = self.desk
         self.world = ScriptedWorld(self)
-        self.bell = ScriptedInbox(self)
+        self.bell = ScriptedInbox(self, is_in_loop=False)
         self.keeper: Task[None] | None = None
         scene.processes[name] = self
 
-    def start_keeper(self) -> Task[None]:
-        self.keeper = self.scene.spawn(Keeper(self.world, self.desk).serve(self.bell))
+    def start_keeper(self, idle: float = inf) -> Task[None]:
+        self.keeper = self.scene.spawn(Keeper(self.world, self.desk).serve(self.bell, idle))
         return self.keeper
 
     def acquires(
         self,
         request: Request,
         *,
-        actor: object = None,
+        inside: Hold | None = None,
         watchers: Sequence[Callable[[Any], object]] = (),
+        bearer: object = None,
     ) -> Coroutine[Any, Any, Hold | Denied]:
-        return acquire(self.world, self.desk, request, actor=actor, watchers=watchers)
+        return acquire(self.world, self.desk, request, Circumstances(inside, watchers, bearer))
 
     def holds(
-        self, request: Request, *, actor: object = None, watchers: Sequence[Callable[[Any], object]] = ()
+        self,
+        request: Request,
+        *,
+        inside: Hold | None = None,
+        watchers: Sequence[Callable[[Any], object]] = (),
+        bearer: object = None,
     ) -> Hold:
         """The lease, got at once."""
-        hold = self.scene.play(self.acquires(request, actor=actor, watchers=watchers))
+        hold = self.scene.play(self.acquires(request, inside=inside, watchers=watchers, bearer=bearer))
         assert isinstance(hold, Hold)
         return hold
+
+    def hang(self) -> None:
+        """Its event loop stands still from now on, so that nobody in it wakes; the keeper has a thread of its own."""
+        self.hung_since = self.scene.now
+
+    def wake(self) -> None:
+        """The loop goes on, with all that came up meanwhile."""
+        self.hung_since, held_up = None, self._held_up
+        self._held_up = []
+        for call in held_up:
+            self.scene.at(self.scene.now, call)
+
+    def in_loop(self, call: Callable[[], object]) -> None:
+        if self.hung_since is None:
+            call()
+        else:
+            self._held_up.append(call)
+
+    def throw_out(self, task: Task[Any]) -> None:
+        """End a flow as a signal does that hits it on its way out: it is garbage, and has neither left nor tidied."""
+        desk = self.desk
+        before = dict(desk.tickets), dict(desk.inboxes), dict(desk.debts)
+        task.drop()
+        desk.tickets, desk.inboxes, desk.debts = before
 
     def told(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -268,7 +308,7 @@ class ScriptedWorld:
             awaits, asked_at = task.awaits, self._scene.now
             silence = StoreUnreachable(self._process.desk.server, after=within)
             self._scene.at(asked_at + within, lambda: task.step(awaits, error=silence))
-            self._send(command.words, lambda reply: task.step(awaits, reply))
+            self._send(command.words, lambda reply: task.step(awaits, *_value_or_error(reply)))
 
         return command.read(await _parked(arrange))
 
@@ -283,7 +323,12 @@ class ScriptedWorld:
 
     def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
         """As on a line in memory: what is answered at all without delay is answered before this returns."""
-        self._send(command.words, lambda reply: heard(command.read(reply)), soon=_at_once)
+
+        def answered(reply: Any) -> None:
+            if not isinstance(reply, StoreUnreachable):
+                heard(command.read(reply))
+
+        self._send(command.words, answered, soon=_at_once)
 
     async def pause(self, duration: float) -> None:
         def arrange(task: Task[Any]) -> None:
@@ -312,6 +357,10 @@ class ScriptedWorld:
     def _land(
         self, words: Sequence[Any], asked_at: float, fate: Fate, heard: Callable[[Any], object], soon: _Soon
     ) -> None:
+        if fate.is_refused:
+            refusal = StoreRefused(self._process.desk.server, after=0.0, why="it is loading")
+            soon(self._scene.now + (fate.heard_after or 0.0), lambda: heard(refusal))
+            return
         answer, at = self._scene.execute(words)
 
         def arrive() -> None:
@@ -321,6 +370,14 @@ class ScriptedWorld:
 
         if fate.heard_after is not None:
             soon(self._scene.now + fate.heard_after, arrive)
+
+
+def _value_or_error(reply: Any) -> tuple[Any, StoreUnreachable | None]:
+    return (None, reply) if isinstance(reply, StoreUnreachable) else (reply, None)
+
+
+def _now(call: Callable[[], object]) -> None:
+    call()
 
 
 def _at_once(_moment: float, call: Callable[[], object]) -> object:
@@ -334,8 +391,9 @@ def _kind(words: Sequence[Any]) -> str:
 class ScriptedInbox:
     """Wake-ups for one flow of the scene."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, *, is_in_loop: bool = True) -> None:
         self.channel, self._process, self._scene = process.name, process, process.scene
+        self._is_in_loop = is_in_loop
         self._wakes: deque[Wake] = deque()
         self._rouse: Callable[[], None] | None = None
 
@@ -346,8 +404,9 @@ class ScriptedInbox:
 
     async def next(self, within: float) -> Wake | None:
         def arrange(task: Task[Any]) -> None:
-            awaits = task.awaits
-            self._rouse = lambda: task.step(awaits)
+            awaits, run = task.awaits, self._process.in_loop if self._is_in_loop else _now
+            # Nothing here may hold the inbox itself: it is garbage as soon as its flow is.
+            self._rouse = lambda: run(lambda: task.step(awaits))
             if within != inf:
                 self._scene.at(self._scene.now + within, self._rouse)
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 from math import inf
+from weakref import ref
 
 import pytest
 
 from dibs.errors import LeaseLost
 from dibs.events import Event, Lost, Stumbled
-from dibs.flows.desk import RETRY, Debt, owe, tell_loss
+from dibs.flows.desk import RETRY, Debt, note_debt, owe, tell_loss
 from dibs.flows.hold import EVICTED, Hold
 from dibs.model.asks import Leave, Push
 from dibs.model.request import Request
 from dibs.model.tenure import Tenure
 from dibs.ports.world import AskAgain, Handed, Taken, Wake
-from tests.flows.scripted import SILENT, Fate, Process, Scene, ScriptedInbox
+from tests.flows.scripted import REFUSED, SILENT, Fate, Process, Scene, ScriptedInbox
 
 
-def lease(
-    owner: str = "ann-1", *, fence: int = 7, asked_at: float = 0.0, actor: object = None, name: str = "a"
-) -> Hold:
-    return Hold(Request(name, 30.0), owner, fence, Tenure(30.0, asked_at), since=0.0, actor=actor)
+def lease(owner: str = "ann-1", *, fence: int = 7, asked_at: float = 0.0) -> Hold:
+    return Hold(Request("a", 30.0), owner, fence, Tenure(30.0, asked_at))
 
 
 class TestEnrolling:
@@ -38,34 +38,30 @@ class TestEnrolling:
         assert (ann.desk.wakes_at, ann.nudges) == (14.0, 2)
 
     def test_a_lease_that_is_not_renewed_wakes_the_keeper_at_its_end(self, ann: Process) -> None:
-        ann.desk.enrol(Hold(Request("a", 30.0, renew=False), "ann-1", 7, Tenure(30.0, 0.0), since=0.0))
+        ann.desk.enrol(Hold(Request("a", 30.0, renew=False), "ann-1", 7, Tenure(30.0, 0.0)))
         assert ann.desk.wakes_at == 27.0
-
-    def test_a_lease_of_no_actor_is_entered_by_nobody(self, ann: Process) -> None:
-        ann.desk.enrol(lease())
-        assert ann.desk.entered == {}
 
 
 class TestStriking:
     def test_nothing_is_left_of_a_lease_that_was_struck(self, ann: Process) -> None:
-        hold = lease(actor="task")
+        hold = lease()
         ann.desk.enrol(hold)
         ann.desk.strike(hold)
-        assert (ann.desk.holds, ann.desk.entered) == ({}, {})
+        assert ann.desk.holds == {}
 
     def test_striking_twice_does_no_harm(self, ann: Process) -> None:
-        hold = lease(actor="task")
+        hold = lease()
         ann.desk.enrol(hold)
         ann.desk.strike(hold)
         ann.desk.strike(hold)
         assert ann.desk.holds == {}
 
-    def test_a_newer_lease_of_the_same_actor_stays_entered(self, ann: Process) -> None:
-        lost, newer = lease(actor="task"), lease("ann-2", actor="task")
+    def test_a_newer_lease_on_the_same_lock_stays(self, ann: Process) -> None:
+        lost, newer = lease(), lease("ann-2")
         ann.desk.enrol(lost)
         ann.desk.enrol(newer)
         ann.desk.strike(lost)
-        assert (ann.desk.holds, ann.desk.entered) == ({"ann-2": newer}, {("a", "task"): newer})
+        assert ann.desk.holds == {"ann-2": newer}
 
 
 class TestAbandoning:
@@ -73,7 +69,14 @@ class TestAbandoning:
         hold = lease()
         ann.desk.enrol(hold)
         ann.desk.abandon(hold)
-        assert (ann.desk.abandoned, ann.desk.holds, hold.is_over, ann.nudges) == ([hold], {}, True, 2)
+        assert (ann.desk.abandoned, ann.nudges) == ([hold], 2)
+
+    def test_who_notes_it_does_nothing_else_for_it_may_be_the_garbage_collector(self, ann: Process) -> None:
+        hold = lease()
+        ann.desk.enrol(hold)
+        ann.desk.abandon(hold)
+        assert (ann.desk.holds, hold.is_over, hold.lost_because) == ({"ann-1": hold}, False, None)
+        assert (ann.desk.debts, ann.events, ann.world.sent) == ({}, [], [])
 
     def test_a_lease_that_was_released_is_not_forgotten(self, ann: Process) -> None:
         hold = lease()
@@ -85,13 +88,13 @@ class TestAbandoning:
 class TestDelivering:
     def test_a_hand_over_goes_to_the_inbox_of_its_owner(self, ann: Process) -> None:
         mine, other = ann.world.listen(), ann.world.listen()
-        ann.desk.inboxes.update({"ann-1": mine, "ann-2": other})
+        ann.desk.inboxes.update({"ann-1": ref(mine), "ann-2": ref(other)})
         ann.desk.deliver(Push("ann", "ann-1", 7, "handed"), 3.0)
         assert (mine.arrived(), other.arrived()) == ([Handed(7, 3.0)], [])
 
     def test_a_loss_goes_to_the_inbox_and_to_the_lease(self, ann: Process) -> None:
         inbox, hold = ann.world.listen(), lease()
-        ann.desk.inboxes["ann-1"] = inbox
+        ann.desk.inboxes["ann-1"] = ref(inbox)
         ann.desk.enrol(hold)
         ann.desk.deliver(Push("ann", "ann-1", 7, "evicted"), 3.0)
         assert (inbox.arrived(), hold.lost_because, ann.nudges) == ([Taken(7)], EVICTED, 2)
@@ -106,7 +109,8 @@ class TestDelivering:
                 super().put(wake)
                 ann.desk.enrol(hold)
 
-        ann.desk.inboxes["ann-1"] = Entering(ann)
+        entering = Entering(ann)
+        ann.desk.inboxes["ann-1"] = ref(entering)
         ann.desk.deliver(Push("ann", "ann-1", 7, "evicted"), 3.0)
         assert hold.lost_because == EVICTED
 
@@ -128,15 +132,63 @@ class TestDelivering:
 
     def test_everybody_who_waits_asks_again_after_a_broken_connection(self, ann: Process) -> None:
         inboxes = [ann.world.listen(), ann.world.listen()]
-        ann.desk.inboxes.update(zip("xy", inboxes, strict=True))
+        ann.desk.inboxes.update(zip("xy", map(ref, inboxes), strict=True))
         ann.desk.ask_again()
         assert [inbox.arrived() for inbox in inboxes] == [[AskAgain()], [AskAgain()]]
 
 
+class TestInboxes:
+    def test_an_inbox_is_found_while_somebody_waits_at_it(self, ann: Process) -> None:
+        inbox = ann.world.listen()
+        ann.desk.inboxes["ann-1"] = ref(inbox)
+        assert ann.desk.inbox("ann-1") is inbox
+        assert ann.desk.inbox("ann-2") is None
+
+    def test_an_inbox_at_which_nobody_waits_any_more_is_not_kept(self, ann: Process) -> None:
+        ann.desk.inboxes["ann-1"] = ref(ann.world.listen())
+        gc.collect()
+        assert ann.desk.inbox("ann-1") is None
+
+    def test_who_has_gone_does_not_keep_the_others_from_hearing(self, ann: Process) -> None:
+        inbox, hold = ann.world.listen(), lease()
+        ann.desk.inboxes.update({"ann-1": ref(ann.world.listen()), "ann-2": ref(inbox)})
+        ann.desk.enrol(hold)
+        gc.collect()
+        ann.desk.ask_again()
+        ann.desk.deliver(Push("ann", "ann-1", 7, "evicted"), 3.0)
+        assert (inbox.arrived(), hold.lost_because) == ([AskAgain()], EVICTED)
+
+
 class TestOwing:
-    def test_a_leave_that_is_answered_at_once_is_not_owed(self, ann: Process) -> None:
+    def test_a_leave_that_is_answered_at_once_is_not_owed(self, scene: Scene, ann: Process) -> None:
         owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=30.0)
-        assert (ann.desk.debts, ann.desk.wakes_at, ann.nudges) == ({}, inf, 0)
+        assert ann.desk.debts == {}
+        ann.start_keeper()
+        scene.until(60.0)
+        assert len(ann.world.asks("leave")) == 1
+        assert ann.desk.wakes_at == inf
+
+    def test_a_leave_that_could_not_even_be_sent_is_owed_and_the_keeper_knows(self, ann: Process) -> None:
+        ann.world.faults.append(OSError("no route"))
+        with pytest.raises(OSError, match="no route"):
+            owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=30.0)
+        assert list(ann.desk.debts) == ["ann-1"]
+        assert (ann.desk.wakes_at, ann.nudges) == (RETRY, 1)
+
+    def test_a_leave_that_was_refused_stays_owed(self, scene: Scene, ann: Process) -> None:
+        ann.world.doom("leave", REFUSED)
+        owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=30.0)
+        scene.until(5.0)
+        assert list(ann.desk.debts) == ["ann-1"]
+
+    def test_a_debt_that_was_noted_is_the_keepers_to_say_and_due_now(self, scene: Scene, ann: Process) -> None:
+        scene.until(5.0)
+        note_debt(ann.world, ann.desk, "a", Leave("ann-1", 9.0), ttl=30.0)
+        assert ann.desk.debts == {"ann-1": Debt("a", Leave("ann-1", 9.0), 5.0, 5.0, 65.0 + RETRY)}
+        assert (ann.desk.wakes_at, ann.nudges, ann.world.sent) == (5.0, 1, [])
+        ann.start_keeper()
+        assert ann.world.asks("leave") == [Leave("ann-1", 9.0)]
+        assert ann.desk.debts == {}
 
     def test_a_leave_is_owed_until_it_is_answered(self, scene: Scene, ann: Process) -> None:
         scene.until(5.0)
@@ -165,7 +217,6 @@ class TestTellingOfALoss:
         tell_loss(ann.desk, hold)
         assert ann.events == [Lost("a", 7, EVICTED)]
         assert [(loss.name, loss.fence, loss.reason) for loss in told] == [("a", 7, EVICTED)] * 2
-        assert ann.desk.holds == {}
 
     def test_nothing_is_told_of_a_lease_that_was_not_lost(self, ann: Process) -> None:
         told: list[LeaseLost] = []
@@ -173,13 +224,23 @@ class TestTellingOfALoss:
         hold.watchers = (told.append,)
         ann.desk.enrol(hold)
         tell_loss(ann.desk, hold)
-        assert (ann.events, told, ann.desk.holds) == ([], [], {})
+        assert (ann.events, told) == ([], [])
 
-    def test_a_watcher_that_raises_is_reported_and_the_others_are_still_called(self, ann: Process) -> None:
+    def test_what_is_on_the_desk_stays_there(self, ann: Process) -> None:
+        hold = lease()
+        ann.desk.enrol(hold)
+        hold.lose(EVICTED)
+        tell_loss(ann.desk, hold)
+        assert ann.desk.holds == {"ann-1": hold}
+
+    @pytest.mark.parametrize("error", [RuntimeError("oops"), KeyboardInterrupt(), SystemExit(1)], ids=repr)
+    def test_a_watcher_that_raises_is_reported_and_the_others_are_still_called(
+        self, ann: Process, error: BaseException
+    ) -> None:
         told: list[LeaseLost] = []
 
         def clumsy(loss: LeaseLost) -> None:
-            raise RuntimeError("oops")
+            raise error
 
         hold = lease()
         hold.watchers = (clumsy, told.append)
@@ -187,17 +248,7 @@ class TestTellingOfALoss:
         tell_loss(ann.desk, hold)
         expected: list[Event] = [
             Lost("a", 7, EVICTED),
-            Stumbled("telling of the loss of 'a'", "RuntimeError('oops')"),
+            Stumbled("telling of the loss of 'a'", repr(error)),
         ]
         assert ann.events == expected
         assert len(told) == 1
-
-    def test_what_is_no_mere_error_is_not_swallowed(self, ann: Process) -> None:
-        def interrupted(loss: LeaseLost) -> None:
-            raise KeyboardInterrupt
-
-        hold = lease()
-        hold.watchers = (interrupted,)
-        hold.lose(EVICTED)
-        with pytest.raises(KeyboardInterrupt):
-            tell_loss(ann.desk, hold)

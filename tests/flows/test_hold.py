@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from math import inf
+from weakref import ref
 
 import pytest
 
 from dibs.flows.hold import EVICTED, FORGOTTEN, NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
-from dibs.model.asks import Held
 from dibs.model.request import Request
 from dibs.model.tenure import Tenure, Verdict
 
@@ -15,7 +16,7 @@ from dibs.model.tenure import Tenure, Verdict
 def taken(*, ttl: float = 30.0, renew: bool = True, max_hold: float | None = None) -> Hold:
     """A lease asked for at 100 s."""
     request = Request("a", ttl, purpose="report", renew=renew, max_hold=max_hold)
-    return Hold(request, "ann-1", 7, Tenure(ttl, 100.0), since=5_000.0)
+    return Hold(request, "ann-1", 7, Tenure(ttl, 100.0))
 
 
 def test_a_lease_is_trusted_by_its_own_clock() -> None:
@@ -129,7 +130,18 @@ def test_age_counts_from_the_grant_and_not_from_the_last_renewal() -> None:
     assert hold.held_for(125.0) == 25.0
 
 
-def test_others_would_see_the_holder_and_what_is_left() -> None:
-    hold = taken()
-    hold.prolong(Tenure(30.0, 110.0), 111.0)
-    assert hold.as_held("ann", 115.0) == Held("ann", "report", 5_000.0, 30.0, 25.0, 7)
+class Bearer:
+    """What the user has in hand."""
+
+
+def test_a_lease_is_forsaken_once_its_bearer_is_garbage() -> None:
+    hold, bearer = taken(), Bearer()
+    hold.bearer = ref(bearer)
+    assert not hold.is_forsaken()
+    del bearer
+    gc.collect()
+    assert hold.is_forsaken()
+
+
+def test_a_lease_that_nobody_bears_is_not_forsaken() -> None:
+    assert not taken().is_forsaken()

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
 from math import inf
+from weakref import ref
+
+import pytest
 
 from dibs.errors import LeaseLost
-from dibs.events import Abandoned, HeldLong, Lost, StoreBack, StoreSilent, Stumbled
+from dibs.events import (
+    Abandoned,
+    Acquired,
+    Event,
+    HeldLong,
+    JoinedQueue,
+    Lost,
+    Released,
+    StoreBack,
+    StoreSilent,
+    Stumbled,
+)
 from dibs.flows.desk import RETRY, owe
 from dibs.flows.hold import EVICTED, FORGOTTEN, NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
-from dibs.flows.keeping import BATCH, settle
+from dibs.flows.keeping import BATCH, leave_queues, settle
 from dibs.flows.locking import release
 from dibs.model.asks import Evict, KeepAlive, Leave, Renew
-from dibs.model.request import PATIENCE, Request
+from dibs.model.backoff import backoff
+from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import AskAgain
-from tests.flows.scripted import EPOCH, SILENT, Fate, Process, Scene
+from tests.flows.scripted import ANSWERED, EPOCH, REFUSED, SILENT, Fate, Process, Scene
 
 REQUEST = Request("a", 30.0)
 
@@ -214,12 +230,72 @@ class TestTickets:
         bob.start_keeper()
         scene.spawn(bob.acquires(REQUEST))
         scene.until(1.0)
-        bob.hung_since = 1.0
+        bob.hang()
         scene.until(39.0)
         assert bob.world.moments("keep") == [10.0], "at 20 s it had not run for more than half of its TTL"
-        bob.hung_since = None
+        bob.wake()
         scene.until(40.0)
         assert bob.world.moments("keep") == [10.0, 40.0]
+
+    def test_a_ticket_whose_loop_has_not_run_for_two_ttls_is_dropped(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        ann.holds(Request("a", 300.0))
+        bob.start_keeper()
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(1.0)
+        bob.hang()
+        scene.until(61.0)
+        assert list(bob.desk.tickets) == ["bob-1"]
+        scene.until(70.0)
+        assert (bob.desk.tickets, bob.desk.wakes_at) == ({}, inf)
+        assert bob.world.moments("keep") == [10.0]
+
+    def test_a_loop_that_wakes_after_its_ticket_was_dropped_joins_again(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        ann.holds(Request("a", 300.0))
+        ann.start_keeper()
+        bob.start_keeper()
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(1.0)
+        bob.hang()
+        scene.until(75.0)
+        assert bob.desk.tickets == {}
+        bob.wake()
+        scene.until(305.0)
+        assert {ask.owner for ask in bob.world.asks("acquire")} == {"bob-1"}
+        assert bob.told(JoinedQueue) == [JoinedQueue("a", "ann", 0)] * 2
+        assert list(bob.desk.tickets) == ["bob-1"]
+        assert [ticket.owner for ticket in scene.server.locks["a"].queue] == ["bob-1"]
+
+    def test_a_loop_that_wakes_after_its_ticket_was_dropped_joins_again_at_once(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        hold = ann.holds(Request("a", 300.0))
+        bob.start_keeper()
+        task = scene.spawn(bob.acquires(REQUEST))
+        scene.until(1.0)
+        bob.hang()
+        scene.until(75.0)
+        bob.wake()
+        scene.until(100.0)
+        scene.play(release(ann.world, ann.desk, hold))
+        scene.until(101.0)
+        assert task.is_done, "the lock is free, and bob waits for it without a place in its queue"
+
+    def test_an_answer_for_one_who_has_gone_meanwhile_is_heard_by_nobody(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        ann.holds(REQUEST)
+        bob.start_keeper()
+        bob.world.doom("keep", Fate(1.0, 1.0))
+        task = scene.spawn(bob.acquires(REQUEST))
+        scene.until(11.5)
+        task.cancel()
+        scene.until(60.0)
+        assert len(bob.world.asks("keep")) == 1
+        assert (bob.told(Stumbled), bob.desk.tickets, bob.desk.debts) == ([], {}, {})
 
     def test_nothing_is_kept_alive_after_the_wait(self, scene: Scene, ann: Process, bob: Process) -> None:
         ann.holds(REQUEST)
@@ -227,6 +303,139 @@ class TestTickets:
         scene.play(bob.acquires(Request("a", 30.0, wait=5.0)))
         scene.until(60.0)
         assert bob.world.asks("keep") == []
+
+
+class TestThrownOut:
+    """A flow that ended without leaving, by a signal say: its inbox is garbage, its ticket stands."""
+
+    def test_its_ticket_is_given_up_and_an_ask_that_is_on_its_way_is_barred_for_a_ttl(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        ann.holds(REQUEST)
+        bob.start_keeper()
+        task = scene.spawn(bob.acquires(Request("a", 24.0)))
+        scene.until(3.0)
+        bob.throw_out(task)
+        assert list(bob.desk.tickets) == ["bob-1"]
+        scene.until(8.0)
+        assert bob.world.asks("leave") == [Leave("bob-1", EPOCH + 32.0)]
+        assert (bob.desk.tickets, bob.desk.debts, bob.world.asks("keep")) == ({}, {}, [])
+        assert scene.server.locks["a"].queue == ()
+
+    def test_where_the_stores_time_was_never_heard_nothing_can_be_barred(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        ann.holds(REQUEST)
+        bob.start_keeper()
+        task = scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        bob.throw_out(task)
+        bob.world.clock = None
+        scene.until(10.0)
+        assert bob.world.asks("leave") == [Leave("bob-1", None)]
+        assert scene.server.locks["a"].queue == ()
+
+    def test_its_leave_is_owed_until_it_is_answered(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(Request("a", 300.0))
+        bob.start_keeper()
+        task = scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        bob.throw_out(task)
+        bob.world.doom("leave", SILENT)
+        scene.until(10.0)
+        assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 40.0)]
+        scene.until(12.0)
+        assert (bob.desk.debts, scene.server.locks["a"].queue) == ({}, ())
+
+    def test_a_lock_that_was_handed_to_it_goes_to_the_next(self, scene: Scene, ann: Process, bob: Process) -> None:
+        first = ann.holds(REQUEST)
+        bob.start_keeper()
+        gone = scene.spawn(bob.acquires(REQUEST))
+        waits = scene.spawn(scene.process("carol").acquires(REQUEST))
+        scene.until(3.0)
+        bob.throw_out(gone)
+        scene.play(release(ann.world, ann.desk, first))
+        scene.until(9.9)
+        assert not waits.is_done
+        scene.until(10.0)
+        assert waits.is_done
+
+    def test_whoever_else_waits_in_the_process_keeps_its_place(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(Request("a", 300.0))
+        bob.start_keeper()
+        gone = scene.spawn(bob.acquires(REQUEST))
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        bob.throw_out(gone)
+        scene.until(60.0)
+        assert list(bob.desk.tickets) == ["bob-2"]
+        assert [ticket.owner for ticket in scene.server.locks["a"].queue] == ["bob-2"]
+
+    @pytest.mark.xfail(
+        strict=True, raises=AssertionError, reason="the dead reference to its inbox stays in desk.inboxes for ever"
+    )
+    def test_nothing_of_it_stays_on_the_desk(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(REQUEST)
+        bob.start_keeper()
+        task = scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        bob.throw_out(task)
+        scene.until(60.0)
+        assert (bob.desk.tickets, bob.desk.debts) == ({}, {})
+        assert bob.desk.inboxes == {}
+
+
+class Bearer:
+    """What the user has in hand."""
+
+
+class TestDropped:
+    """A lease whose user has let it go without a release."""
+
+    def test_it_ends_and_is_told_and_left_when_the_keeper_comes_round(self, scene: Scene, ann: Process) -> None:
+        told: list[LeaseLost] = []
+        hold = ann.holds(REQUEST, watchers=[told.append])
+        ann.start_keeper()
+        scene.until(1.0)
+        ann.world.doom("leave", SILENT)
+        ann.desk.abandon(hold)
+        scene.until(1.0)
+        assert (ann.desk.abandoned, ann.desk.holds, hold.is_over) == ([], {}, True)
+        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
+        assert (ann.told(Abandoned), ann.told(Lost), told) == ([Abandoned("a", hold.fence)], [], [])
+
+    def test_one_that_is_released_before_the_keeper_comes_round_was_not_dropped(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        ann.desk.abandon(hold)
+        scene.play(release(ann.world, ann.desk, hold))
+        ann.start_keeper()
+        assert ann.events[1:] == [Released("a", hold.fence, 0.0)]
+        assert (len(ann.world.asks("leave")), ann.desk.abandoned) == (1, [])
+
+    def test_one_that_is_noted_twice_is_given_back_once(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.desk.abandon(hold)
+        ann.desk.abandon(hold)
+        ann.start_keeper()
+        assert (ann.told(Abandoned), len(ann.world.asks("leave"))) == ([Abandoned("a", hold.fence)], 1)
+
+    def test_it_is_found_even_if_nobody_told_that_its_bearer_is_garbage(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        bearer = Bearer()
+        hold = ann.holds(REQUEST)
+        hold.bearer = ref(bearer)  # and no callback: it was lost, in a signal say
+        ann.start_keeper()
+        scene.until(15.0)
+        assert ann.told(Abandoned) == []
+        del bearer
+        gc.collect()
+        scene.until(20.0)
+        assert (ann.told(Abandoned), ann.desk.holds) == ([Abandoned("a", hold.fence)], {})
+        assert ann.world.moments("keep") == [10.0]
+        assert bob.holds(REQUEST).waited == 0.0
 
 
 class TestDebts:
@@ -240,7 +449,7 @@ class TestDebts:
         scene.until(10.0)
         moments = ann.world.moments("leave")
         pauses = [later - sooner for sooner, later in pairwise(moments)]
-        assert moments[:2] == [0.0, RETRY]
+        assert moments[:2] == [0.0, RETRY + backoff(1, "ann-1")]
         assert all(RETRY <= pause < RETRY + 1.0 for pause in pauses)
         assert pauses[:4] == sorted(pauses[:4])
         assert list(ann.desk.debts) == ["ann-1"]
@@ -275,6 +484,15 @@ class TestDebts:
         assert ann.world.asks("leave") == [Leave("ann-1", EPOCH + 1.5)]
         assert scene.server.locks["a"].holder is None
 
+    def test_what_was_refused_is_said_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.doom("leave", REFUSED, REFUSED)
+        ann.desk.abandon(hold)
+        scene.until(2.0)
+        assert (ann.desk.debts, scene.server.locks) == ({}, {})
+        assert len(ann.world.asks("leave")) == 3
+
     def test_a_lease_that_was_lost_and_then_dropped_is_left_without_another_word(
         self, scene: Scene, ann: Process
     ) -> None:
@@ -299,7 +517,7 @@ class TestDebts:
         scene.execute(("ask", "a", Evict(hold.fence)))
         ann.desk.abandon(hold)
         scene.until(2.0)
-        assert ann.told(Lost) == [Lost("a", hold.fence, EVICTED)]
+        assert (ann.told(Lost), ann.told(Abandoned)) == ([Lost("a", hold.fence, EVICTED)], [])
         assert [loss.reason for loss in told] == [EVICTED]
 
 
@@ -335,8 +553,8 @@ class TestSilence:
         ann.desk.abandon(dropped)
         scene.until(13.6)
         ann.world.is_silent = False
-        scene.until(13.8)
-        assert ann.told(StoreBack) == [StoreBack(3.75)]
+        scene.until(14.0)
+        assert ann.told(StoreBack) == [StoreBack(13.5 + RETRY + backoff(1, "ann-2") - 10.0)]
 
     def test_one_renewal_that_was_lost_is_no_silence(self, scene: Scene, ann: Process) -> None:
         ann.holds(Request("a", 15.0))
@@ -383,6 +601,42 @@ class TestOutliving:
         scene.until(60.0)
         assert ann.world.asks("keep") == []
 
+    def test_a_keeper_goes_when_it_has_had_nothing_to_do_for_long(self, scene: Scene, ann: Process) -> None:
+        keeper = ann.start_keeper(idle=5.0)
+        scene.until(4.9)
+        assert not keeper.is_done
+        scene.finish(keeper)
+        assert scene.now == 5.0
+        assert ann.desk.wakes_at == inf, "whatever comes up next nudges"
+
+    def test_a_nudge_makes_an_idle_keeper_stay_longer(self, scene: Scene, ann: Process) -> None:
+        keeper = ann.start_keeper(idle=5.0)
+        scene.until(3.0)
+        ann.bell.put(AskAgain())
+        scene.until(7.9)
+        assert not keeper.is_done
+        scene.until(8.0)
+        assert keeper.is_done
+
+    def test_a_keeper_stays_while_there_is_anything_to_look_after(self, scene: Scene, ann: Process) -> None:
+        keeper = ann.start_keeper(idle=5.0)
+        hold = ann.holds(REQUEST)
+        scene.until(100.0)
+        assert not keeper.is_done
+        assert ann.world.moments("keep") == [10.0 * number for number in range(1, 11)]
+        scene.play(release(ann.world, ann.desk, hold))
+        scene.until(120.0)
+        assert keeper.is_done
+
+    def test_a_keeper_stays_for_a_lease_that_is_not_to_be_renewed(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(Request("a", 30.0, renew=False))
+        keeper = ann.start_keeper(idle=5.0)
+        scene.until(27.0)
+        assert not keeper.is_done
+        assert ann.told(Lost) == [Lost("a", hold.fence, NOT_RENEWED)]
+        scene.until(32.0)
+        assert keeper.is_done
+
     def test_a_keeper_of_a_closed_desk_does_not_even_begin(self, ann: Process) -> None:
         ann.desk.is_closed = True
         assert ann.start_keeper().is_done
@@ -410,6 +664,103 @@ class TestSettling:
         assert scene.now == PATIENCE
         assert sorted(ann.desk.debts) == ["ann-2", "ann-3"]
 
+    def test_a_store_that_refuses_at_first_is_asked_again(self, scene: Scene, ann: Process) -> None:
+        self._owing(ann, "a", "b")
+        ann.world.doom("leave", REFUSED, ANSWERED, REFUSED)
+        scene.play(settle(ann.world, ann.desk))
+        assert (ann.desk.debts, scene.server.locks) == ({}, {})
+
+    def test_a_store_that_always_refuses_is_given_up_in_time(self, scene: Scene, ann: Process) -> None:
+        self._owing(ann, "a", "b")
+        ann.world.doom("leave", *[REFUSED] * 50)
+        scene.play(settle(ann.world, ann.desk))
+        assert scene.now < PATIENCE
+        assert sorted(ann.desk.debts) == ["ann-1", "ann-2"]
+
     def test_who_owes_nothing_is_done_at_once(self, scene: Scene, ann: Process) -> None:
         scene.play(settle(ann.world, ann.desk))
         assert (scene.now, ann.world.sent) == (0.0, [])
+
+
+class TestLeavingTheQueues:
+    def test_every_ticket_is_given_up_and_an_ask_that_is_on_its_way_is_barred_for_a_ttl(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        for name in ("a", "b"):
+            ann.holds(Request(name, 30.0))
+            scene.spawn(bob.acquires(Request(name, 20.0)))
+        scene.until(3.0)
+        scene.play(leave_queues(bob.world, bob.desk))
+        assert (scene.now, bob.desk.tickets) == (3.0, {})
+        assert {debt.name: debt.leave for debt in bob.desk.debts.values()} == {
+            "a": Leave("bob-1", EPOCH + 23.0),
+            "b": Leave("bob-2", EPOCH + 23.0),
+        }
+        assert bob.world.asks("leave") == [], "they are noted, for settle() to say"
+        scene.play(settle(bob.world, bob.desk))
+        assert [scene.server.locks[name].queue for name in ("a", "b")] == [(), ()]
+        assert bob.desk.debts == {}
+
+    def test_where_the_stores_time_was_never_heard_it_is_asked(self, scene: Scene, ann: Process, bob: Process) -> None:
+        """As in a client that has waited in event loops only: the world for threads never asked."""
+        ann.holds(REQUEST)
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        bob.world.clock = None
+        bob.world.doom("time", Fate(0.03, 0.03))
+        scene.play(leave_queues(bob.world, bob.desk))
+        assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 33.03)]
+
+    @pytest.mark.parametrize("fate", [SILENT, REFUSED])
+    def test_where_the_stores_time_is_not_to_be_had_the_tickets_are_left_to_their_ttl(
+        self, scene: Scene, ann: Process, bob: Process, fate: Fate
+    ) -> None:
+        ann.holds(REQUEST)
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        bob.world.clock = None
+        bob.world.doom("time", fate)
+        scene.play(leave_queues(bob.world, bob.desk))
+        assert scene.now <= 3.0 + A_MOMENT
+        assert (bob.desk.debts, bob.world.asks("leave")) == ({}, [])
+
+    def test_who_waits_nowhere_owes_nothing_and_asks_nothing(self, scene: Scene, ann: Process) -> None:
+        ann.holds(REQUEST)
+        ann.world.clock = None
+        scene.play(leave_queues(ann.world, ann.desk))
+        assert (ann.desk.debts, ann.world.moments("time")) == ({}, [0.0])
+
+    def test_who_has_just_got_the_lock_does_not_lose_it_for_the_ticket_it_had(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        first = ann.holds(REQUEST)
+
+        def tell(event: Event) -> None:
+            bob.events.append(event)
+            if isinstance(event, Acquired):  # it has entered, and its ticket still stands
+                assert list(bob.desk.tickets) == ["bob-1"]
+                scene.spawn(leave_queues(bob.world, bob.desk))
+
+        bob.desk.tell = tell
+        task = scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        scene.play(release(ann.world, ann.desk, first))
+        hold = scene.finish(task)
+        assert isinstance(hold, Hold)
+        assert (bob.desk.debts, bob.desk.holds) == ({}, {"bob-1": hold})
+
+    def test_who_is_handed_the_lock_while_its_client_closes_does_not_work_beside_the_next(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+        scene.execute(("ask", "a", Leave(hold.owner)))  # bob is handed the lock, and has yet to look
+        bob.desk.is_closed = True
+        scene.play(leave_queues(bob.world, bob.desk))
+        bob.desk.ask_again()
+        scene.spawn(settle(bob.world, bob.desk))
+        scene.until(3.0)
+        carol = scene.process("carol").holds(REQUEST)
+        assert carol.check(scene.now) is Verdict.KEEP
+        assert not any(other.check(scene.now) is Verdict.KEEP for other in bob.desk.holds.values())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.events import Evicted, Lost
 from dibs.flows.hold import EVICTED
 from dibs.flows.overseeing import evict, held, inspect
 from dibs.model.asks import Said
 from dibs.model.request import PATIENCE, Request
-from tests.flows.scripted import Process, Scene
+from tests.flows.scripted import REFUSED, Process, Scene
 
 REQUEST = Request("a", 30.0, purpose="report")
 
@@ -62,3 +62,23 @@ def test_a_silent_store_is_told_after_two_seconds(scene: Scene, bob: Process) ->
     with pytest.raises(StoreUnreachable):
         scene.play(inspect(bob.world, bob.desk, "a"))
     assert scene.now == PATIENCE
+
+
+def test_a_store_that_refuses_at_first_is_asked_again(scene: Scene, ann: Process, bob: Process) -> None:
+    hold = ann.holds(REQUEST)
+    for kind in ("inspect", "held", "evict"):
+        bob.world.doom(kind, REFUSED)
+    assert scene.play(inspect(bob.world, bob.desk, "a")).state == "held"
+    assert [lock.name for lock in scene.play(held(bob.world, bob.desk, prefix="", limit=9))] == ["a"]
+    assert scene.play(evict(bob.world, bob.desk, "a", fence=hold.fence, reason="stuck")) is Said.EVICTED
+    assert bob.events == [Evicted("a", hold.fence, "stuck")]
+
+
+def test_a_store_that_always_refuses_to_evict_is_told_and_nothing_is_said_of_an_eviction(
+    scene: Scene, ann: Process, bob: Process
+) -> None:
+    hold = ann.holds(REQUEST)
+    bob.world.doom("evict", *[REFUSED] * 20)
+    with pytest.raises(StoreRefused):
+        scene.play(evict(bob.world, bob.desk, "a", fence=hold.fence, reason="stuck"))
+    assert (bob.events, hold.lost_because) == ([], None)

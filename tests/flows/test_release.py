@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.errors import LeaseLost, StoreUnreachable
+from dibs.errors import LeaseLost, StoreRefused, StoreUnreachable
 from dibs.events import Acquired, Lost, Released
 from dibs.flows.hold import FORGOTTEN, RAN_OUT, REACHED_MAX_HOLD
-from dibs.flows.locking import prolong, release
+from dibs.flows.locking import give_back, prolong, release
 from dibs.model.asks import Leave, Renew
 from dibs.model.request import PATIENCE, Request
-from dibs.model.tenure import Tenure
-from tests.flows.scripted import EPOCH, SILENT, UNHEARD, Cancelled, Fate, Process, Scene
+from dibs.model.tenure import Tenure, Verdict
+from tests.flows.scripted import ANSWERED, EPOCH, REFUSED, SILENT, UNHEARD, Cancelled, Fate, Process, Scene
 
 REQUEST = Request("a", 30.0)
+ENDED = "the program ended"
 
 
 class TestRelease:
     def test_a_lock_that_was_given_back_is_free(self, scene: Scene, ann: Process) -> None:
-        hold = ann.holds(REQUEST, actor="task")
+        hold = ann.holds(REQUEST)
         scene.until(5.0)
         assert scene.play(release(ann.world, ann.desk, hold)) is None
         assert scene.server.locks == {}
         assert ann.events[1:] == [Released("a", hold.fence, 5.0)]
-        assert (ann.desk.holds, ann.desk.entered, ann.desk.debts) == ({}, {}, {})
+        assert (ann.desk.holds, ann.desk.debts) == ({}, {})
 
     def test_belief_ends_before_the_store_is_asked(self, scene: Scene, ann: Process) -> None:
-        hold = ann.holds(REQUEST, actor="task")
+        hold = ann.holds(REQUEST)
         ann.world.doom("leave", Fate(1.0, 0.5))
         task = scene.spawn(release(ann.world, ann.desk, hold))
-        assert (hold.is_over, ann.desk.holds, ann.desk.entered) == (True, {}, {})
+        assert (hold.is_over, ann.desk.holds) == (True, {})
         assert scene.finish(task) is None
         assert ann.told(Released) == [Released("a", hold.fence, 1.5)]
 
@@ -50,18 +51,57 @@ class TestRelease:
         assert ann.events[1:] == [Lost("a", hold.fence, FORGOTTEN)]
         assert [loss.reason for loss in told] == [FORGOTTEN]
 
-    def test_a_lease_lost_before_its_release_is_told_before_the_store_is_asked(
-        self, scene: Scene, ann: Process
+    @pytest.mark.parametrize("fate", [ANSWERED, Fate(1.0), SILENT, REFUSED])
+    def test_a_lease_lost_before_its_release_is_told_at_once_whatever_the_store_does(
+        self, scene: Scene, ann: Process, fate: Fate
     ) -> None:
-        hold = ann.holds(REQUEST)
+        told: list[LeaseLost] = []
+        hold = ann.holds(REQUEST, watchers=[told.append])
         scene.until(27.0)
-        ann.world.doom("leave", Fate(1.0))
-        task = scene.spawn(release(ann.world, ann.desk, hold))
-        assert ann.events[1:] == [Lost("a", hold.fence, RAN_OUT)]
-        loss = scene.finish(task)
+        ann.world.doom("leave", fate)
+        loss = scene.play(release(ann.world, ann.desk, hold))
+        assert scene.now == 27.0
         assert loss is not None
-        assert (loss.reason, scene.server.locks) == (RAN_OUT, {})
+        assert loss.reason == RAN_OUT
+        assert [loss.reason for loss in told] == [RAN_OUT]
+        assert (ann.desk.holds, hold.is_over) == ({}, True)
+        ann.start_keeper()
+        scene.until(28.5)
+        assert (scene.server.locks, ann.desk.debts) == ({}, {}), "the leave is owed"
         assert ann.events[1:] == [Lost("a", hold.fence, RAN_OUT)], "neither released nor lost twice"
+
+    def test_the_leave_of_a_lost_lease_bars_what_is_unanswered(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        hold.bar_until = EPOCH + 100.0
+        hold.lose(FORGOTTEN)
+        scene.play(release(ann.world, ann.desk, hold))
+        assert ann.world.asks("leave") == [Leave("ann-1", EPOCH + 100.0)]
+
+    def test_a_loss_that_was_told_already_is_given_but_not_told_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.is_silent = True
+        scene.until(27.0)
+        loss = scene.play(release(ann.world, ann.desk, hold))
+        assert loss is not None
+        assert loss.reason == RAN_OUT
+        assert ann.told(Lost) == [Lost("a", hold.fence, RAN_OUT)]
+
+    def test_a_store_that_refuses_at_first_is_asked_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.world.doom("leave", REFUSED, REFUSED)
+        assert scene.play(release(ann.world, ann.desk, hold)) is None
+        assert len(ann.world.asks("leave")) == 3
+        assert ann.told(Released) == [Released("a", hold.fence, scene.now)]
+        assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+    def test_a_store_that_always_refuses_is_told_and_the_leave_is_owed(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.world.doom("leave", *[REFUSED] * 20)
+        with pytest.raises(StoreRefused):
+            scene.play(release(ann.world, ann.desk, hold))
+        assert PATIENCE / 2 < scene.now < PATIENCE
+        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
 
     def test_a_silent_store_is_told_and_the_leave_is_owed(self, scene: Scene, ann: Process) -> None:
         hold = ann.holds(REQUEST)
@@ -103,6 +143,91 @@ class TestRelease:
         scene.until(20.0)
         assert len(ann.world.asks("keep")) == 1
         assert ann.events == [Acquired("a", hold.fence, 0.0), Released("a", hold.fence, 10.5)]
+
+    def test_a_release_that_is_thrown_away_talks_to_nobody_and_is_owed(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.world.doom("leave", SILENT)
+        task = scene.spawn(release(ann.world, ann.desk, hold))
+        scene.until(0.5)
+        task.drop()
+        assert len(ann.world.asks("leave")) == 1
+        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
+        ann.start_keeper()
+        assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+
+class TestGivingBack:
+    def test_what_is_given_back_is_free_and_told_as_released(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        hold.bar_until = EPOCH + 100.0
+        scene.until(5.0)
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert ann.world.asks("leave") == [Leave("ann-1", EPOCH + 100.0)]
+        assert scene.server.locks["a"].holder is None
+        assert ann.desk.holds == {}
+        assert ann.events[1:] == [Released("a", hold.fence, 5.0)]
+
+    def test_whoever_still_works_can_see_why_it_ended_before_the_store_is_asked(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        ann.world.doom("leave", Fate(1.0))
+        task = scene.spawn(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert hold.check(scene.now) is Verdict.LOST
+        assert (hold.lost_because, hold.is_over, ann.desk.holds) == (ENDED, True, {})
+        scene.finish(task)
+        assert ann.told(Released) == [Released("a", hold.fence, 1.0)]
+
+    def test_what_was_released_already_is_not_given_back_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        scene.play(release(ann.world, ann.desk, hold))
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert (len(ann.world.asks("leave")), len(ann.told(Released))) == (1, 1)
+        assert hold.loss() is None
+
+    def test_a_store_that_refuses_at_first_is_asked_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.world.doom("leave", REFUSED)
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert scene.server.locks == {}
+
+    def test_a_silent_store_is_told_after_two_seconds(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.world.is_silent = True
+        with pytest.raises(StoreUnreachable):
+            scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert scene.now == PATIENCE
+        assert (hold.is_over, ann.told(Released)) == (True, [])
+
+    def test_what_the_store_no_longer_knew_is_not_told_as_released(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        scene.server.locks.clear()
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert ann.told(Released) == []
+
+    def test_what_the_store_no_longer_knew_is_told_as_lost(self, scene: Scene, ann: Process) -> None:
+        told: list[LeaseLost] = []
+        hold = ann.holds(REQUEST, watchers=[told.append])
+        scene.server.locks.clear()
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert [lost.fence for lost in ann.told(Lost)] == [loss.fence for loss in told] == [hold.fence]
+
+    def test_what_was_lost_before_is_given_back_but_told_as_lost_for_its_first_reason(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        scene.until(27.0)
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert scene.server.locks == {}, "the store knew it still"
+        assert ann.events[1:] == [Lost("a", hold.fence, RAN_OUT)]
+
+    def test_a_loss_that_was_told_already_is_not_told_again(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        ann.start_keeper()
+        ann.world.doom("keep", *[SILENT] * 20)
+        scene.until(28.0)
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert (ann.told(Lost), ann.told(Released)) == ([Lost("a", hold.fence, RAN_OUT)], [])
 
 
 class TestProlong:
@@ -176,6 +301,27 @@ class TestProlong:
             scene.play(prolong(ann.world, ann.desk, hold))
         assert (scene.now, hold.lost_because) == (5.0 + PATIENCE, None)
         assert ann.desk.holds == {"ann-1": hold}
+
+    def test_a_store_that_refuses_at_first_is_asked_again_and_trust_counts_from_the_first_ask(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        scene.until(5.0)
+        ann.world.doom("keep", REFUSED, REFUSED)
+        assert scene.play(prolong(ann.world, ann.desk, hold)) is None
+        assert len(ann.world.asks("keep")) == 3
+        assert scene.now > 5.0
+        assert hold.tenure == Tenure(30.0, 5.0)
+
+    def test_a_store_that_always_refuses_is_told_and_the_lease_stands_while_it_is_trusted(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        scene.until(5.0)
+        ann.world.doom("keep", *[REFUSED] * 20)
+        with pytest.raises(StoreRefused):
+            scene.play(prolong(ann.world, ann.desk, hold))
+        assert (hold.lost_because, ann.desk.holds) == (None, {"ann-1": hold})
 
     def test_a_lease_that_was_released_is_not_asked_for(self, scene: Scene, ann: Process) -> None:
         hold = ann.holds(REQUEST)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.model.backoff import FIRST, LONGEST, backoff
+from dibs.model.backoff import FIRST, LONGEST_PAUSE, backoff
 from dibs.model.fence import next_fence
 from dibs.model.guarantee import Guarantee
 from dibs.model.request import Request
@@ -36,7 +36,8 @@ def test_a_fence_is_above_all_that_is_known(last: int, now: float, seen: int) ->
 
 
 @pytest.mark.parametrize(
-    ("tries", "widest"), [(0, FIRST), (1, 0.1), (2, 0.2), (3, 0.4), (4, 0.8), (5, LONGEST), (6, LONGEST), (9_999, 1.0)]
+    ("tries", "widest"),
+    [(0, FIRST), (1, 0.1), (2, 0.2), (3, 0.4), (4, 0.8), (5, LONGEST_PAUSE), (6, LONGEST_PAUSE), (9_999, 1.0)],
 )
 def test_a_pause_doubles_up_to_a_bound_and_is_at_least_half_of_it(tries: int, widest: float) -> None:
     pauses = [backoff(tries, f"owner-{number}") for number in range(200)]

@@ -16,8 +16,8 @@ from dibs.events import (
     Evicted,
     FoundBusy,
     HeldLong,
+    JoinedQueue,
     Lost,
-    Queued,
     Released,
     StoreBack,
     StoreSilent,
@@ -28,7 +28,7 @@ from dibs.observe.logs import LogReader
 
 LINES: list[tuple[Event, int, str]] = [
     (Acquired("a", 7, 0.5), logging.DEBUG, "acquired 'a' (fence 7) after 500ms"),
-    (Queued("a", "host:1", 2), logging.DEBUG, "waits for 'a', held by host:1, behind 2 others"),
+    (JoinedQueue("a", "host:1", 2), logging.DEBUG, "waits for 'a', held by host:1, behind 2 others"),
     (Released("a", 7, 90.0), logging.DEBUG, "released 'a' (fence 7) after 1m30s"),
     (FoundBusy("a", "host:1", 5.0), logging.DEBUG, "'a' is held by host:1; gave up after 5s"),
     (Lost("a", 7, "it was released by force"), logging.ERROR, "lost 'a' (fence 7): it was released by force"),
