@@ -13,7 +13,7 @@ import pytest
 
 import dibs
 from dibs import ClientClosed, ConfigError, Dibs, LeaseLost, LockBusy, StoreUnreachable
-from dibs.events import Abandoned, ClosedWhileHolding, Event, JoinedQueue, Lost, Stumbled
+from dibs.events import Abandoned, Acquired, ClosedWhileHolding, Event, JoinedQueue, Lost, Stumbled
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 
@@ -130,6 +130,32 @@ def test_closing_wakes_those_who_wait_and_takes_back_their_tickets(d: Dibs) -> N
     assert len(told) == 2
     assert holder.inspect("a").waiters == ()
     lease.release()
+    holder.close()
+
+
+def test_closing_does_not_release_what_is_just_being_entered() -> None:
+    """Its work may begin in the same moment: like every lease in use it is lost, and left to its TTL."""
+    entering, may_go = threading.Event(), threading.Event()
+
+    class Slow:
+        def on(self, event: Event, /) -> None:
+            if isinstance(event, Acquired):
+                entering.set()
+                may_go.wait(10)
+
+    backend, diary = MemoryBackend(), Diary()
+    holder, client = Dibs(backend), Dibs(backend, observers=[diary, Slow()])
+    lease, taken = holder.lock("a").acquire(), list[dibs.Lease]()
+    thread = threading.Thread(target=lambda: taken.append(client.lock("a").acquire()))
+    thread.start()
+    diary.wait_for(JoinedQueue, 1)
+    lease.release()
+    assert entering.wait(10)
+    client.close()
+    assert holder.inspect("a").state == "held"
+    may_go.set()
+    thread.join()
+    assert taken[0].lost
     holder.close()
 
 

@@ -628,11 +628,6 @@ class TestClosing:
         scene.play(settle(ann.world, ann.desk))
         assert owners(scene) == []
 
-    @pytest.mark.xfail(
-        strict=True,
-        raises=AssertionError,
-        reason="who does not wait leaves nothing when it is refused a grant for a closed desk: the lock stays taken",
-    )
     def test_who_does_not_wait_and_is_granted_the_lock_as_its_client_closes_gives_it_back(
         self, scene: Scene, ann: Process
     ) -> None:

@@ -371,9 +371,6 @@ class TestThrownOut:
         assert list(bob.desk.tickets) == ["bob-2"]
         assert [ticket.owner for ticket in scene.server.locks["a"].queue] == ["bob-2"]
 
-    @pytest.mark.xfail(
-        strict=True, raises=AssertionError, reason="the dead reference to its inbox stays in desk.inboxes for ever"
-    )
     def test_nothing_of_it_stays_on_the_desk(self, scene: Scene, ann: Process, bob: Process) -> None:
         ann.holds(REQUEST)
         bob.start_keeper()

@@ -200,6 +200,7 @@ def _tickets_due(world: World, desk: Desk, now: float) -> list[_Kept]:
         ticket.kept_at = now
         inbox = desk.inbox(ticket.owner)
         if inbox is None:  # whoever waited was thrown out by a signal, say, and could not even leave
+            desk.inboxes.pop(ticket.owner, None)
             _give_up(world, desk, ticket, world.store_time())
         elif now - inbox.ran_at() <= ticket.ttl / 2:
             due.append((ticket, KeepAlive(ticket.owner, ticket.ttl)))

@@ -121,10 +121,12 @@ async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> Non
         return
     desk.strike(hold)
     answer = await ask(world, desk.store.leave(hold.name, Leave(hold.owner, hold.bar_until)), PATIENCE)
-    if was_lost or answer is not Said.RELEASED:
-        tell_loss(desk, hold)
-    else:
+    if not was_lost and answer is Said.RELEASED:
         desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
+        return
+    if not was_lost:
+        hold.lost_because = FORGOTTEN
+    tell_loss(desk, hold)
 
 
 def _refuse_self_deadlock(world: World, request: Request, inside: Hold | None) -> None:
@@ -140,7 +142,7 @@ class _Asking:
         self._owner, self._inbox = world.token(), world.listen()
         self.began_at = self._asked_at = self._silent_since = world.now()
         self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
-        self._has_asked = False
+        self._has_asked = self._was_granted = False
         self._unanswered: list[float] = []
         self._void: set[int] = set()
 
@@ -159,8 +161,8 @@ class _Asking:
                 return settled
 
     def leave(self, *, to_the_keeper: bool = False) -> None:
-        """Take back whatever the store may still have of us; who did not queue and was answered has left nothing."""
-        if self._unanswered or (self._has_asked and self._request.is_patient):
+        """Take back whatever the store may still have of us; who was told no and did not queue has left nothing."""
+        if self._unanswered or self._was_granted or (self._has_asked and self._request.is_patient):
             tell = note_debt if to_the_keeper else owe
             tell(self._world, self._desk, self._request.name, Leave(self._owner, self._bar()), ttl=self._request.ttl)
 
@@ -216,6 +218,7 @@ class _Asking:
             self._unanswered.pop()
             raise
         self._unanswered.pop()
+        self._was_granted = isinstance(answer, Granted)
         return answer
 
     def _is_too_late(self, answer: AcquireAnswer) -> bool:

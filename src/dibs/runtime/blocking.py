@@ -55,8 +55,7 @@ class BlockingWorld:
     async def ask(self, command: Command[T], within: float) -> T:
         asked_at = self.now()
         reply = self._wire.send(command.words, command.node, within)
-        if reply.at is not None:
-            self._clock = StoreClock(reply.at, asked_at)
+        self._note_time(reply, asked_at)
         return command.read(reply.value)
 
     async def ask_all(
@@ -85,6 +84,10 @@ class BlockingWorld:
 
     async def pause(self, duration: float) -> None:
         time.sleep(max(duration, 0.0))
+
+    def _note_time(self, reply: Reply, asked_at: float) -> None:
+        if reply.at is not None:
+            self._clock = StoreClock(reply.at, asked_at)
 
 
 class BlockingInbox:

@@ -72,6 +72,7 @@ class Engine:
         """Stop. Leases still in use end and are left to their TTL: the work under them may not have stopped yet."""
         if not self._begins_to_close():
             return
+        self._dismiss_waiters()
         holds = list(self.desk.holds.values())
         if holds:
             self.tell(ClosedWhileHolding(tuple(hold.name for hold in holds)))
@@ -85,6 +86,7 @@ class Engine:
         """The interpreter ends, and with it all work: what is still held is given back."""
         if not self._begins_to_close():
             return
+        self._dismiss_waiters()
         for hold in list(self.desk.holds.values()):
             try:
                 run(give_back(self._world, self.desk, hold, reason=ENDED))
@@ -144,11 +146,14 @@ class Engine:
         self.desk.is_closed = True
         return not was_closed
 
-    def _hang_up(self) -> None:
-        """Whoever waits is woken and told; what is owed is said once more; then the lines are closed."""
+    def _dismiss_waiters(self) -> None:
+        """Whoever waits is woken and told, and leaves its queue. Before holds are struck: who holds does not wait."""
         self._keeper.stop(PATIENCE)
         run(leave_queues(self._world, self.desk))
         self.desk.ask_again()
+
+    def _hang_up(self) -> None:
+        """What is owed is said once more; then the lines are closed."""
         run(settle(self._world, self.desk))
         for world in list(self._loops.values()):
             world.close()

@@ -34,8 +34,11 @@ class KeeperWorld(BlockingWorld):
         self._desk = desk
 
     def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+        asked_at = self.now()
+
         def answered(outcome: Reply | StoreUnreachable) -> None:
             if isinstance(outcome, Reply):
+                self._note_time(outcome, asked_at)
                 try:
                     heard(command.read(outcome.value))
                 except Exception as error:  # noqa: BLE001 - it must not end the wire that brought the answer
