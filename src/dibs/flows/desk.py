@@ -70,6 +70,11 @@ class Desk:
     is_closed: bool = False
     wakes_at: float = inf
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether there is nothing to look after."""
+        return not (self.holds or self.tickets or self.debts or self.abandoned)
+
     def enrol(self, hold: Hold) -> None:
         """Take a lease into the keeper's care."""
         self.seen_fence = max(self.seen_fence, hold.fence)

@@ -55,6 +55,9 @@ class Keeper:
 
     def _go_round(self) -> None:
         now = self._world.now()
+        if self._desk.is_clear:
+            self._silent_since = None
+            return
         self._judge(now)
         self._collect_abandoned()
         due = [*_leases_due(self._desk, now), *_tickets_due(self._world, self._desk, now)]
@@ -137,8 +140,6 @@ class Keeper:
         if now - since > PATIENCE and self._silent_since is None:
             self._silent_since = since
             desk.tell(StoreSilent(desk.server, "what we ask is not answered"))
-        elif not asked:
-            self._silent_since = None
 
     def _note_answer(self, now: float) -> None:
         if self._silent_since is not None:

@@ -58,6 +58,10 @@ class Holder:
     who: str
     purpose: str
 
+    def until(self, expires_at: float) -> Holder:
+        """The same holder, for longer."""
+        return Holder(self.owner, self.fence, self.ttl, self.since, expires_at, self.channel, self.who, self.purpose)
+
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
@@ -218,14 +222,14 @@ def _refresh(lock: LockState, ask: Acquire | KeepAlive, now: float) -> _Done:
 
 def _prolong(lock: LockState, ask: Acquire | KeepAlive | Renew, now: float) -> _Done:
     holder = cast("Holder", lock.holder)
-    return _Done(replace(lock, holder=replace(holder, expires_at=now + ask.ttl)))
+    return _Done(LockState(holder.until(now + ask.ttl), lock.queue, lock.barred))
 
 
 def _renew(lock: LockState, ask: Renew, now: float) -> _Done:
     holder = cast("Holder", lock.holder)
     if holder.fence != ask.fence:
         return _Done(lock, Said.GONE)
-    return replace(_prolong(lock, ask, now), answer=Said.KEPT)
+    return _Done(_prolong(lock, ask, now).lock, Said.KEPT)
 
 
 def _refuse(lock: LockState, ask: Acquire, now: float) -> _Done:

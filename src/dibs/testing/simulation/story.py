@@ -142,7 +142,7 @@ class _Story:
         self.referee.entered(process, taken)
         try:
             for _ in range(random.choice((1, 1, 2))):
-                await world.pause(random.choice((0.01, 0.1, 0.5, 1.5, 4.0)) * random.random() * request.ttl)
+                await world.pause(random.choice((0.01, 0.1, 0.1, 0.5, 1.5, 4.0)) * random.random() * request.ttl)
                 if taken.check(world.now()) is Verdict.LOST:
                     break
                 self._agenda.at(self._agenda.now + self.weather.delay(random), self.referee.write, process, taken)
