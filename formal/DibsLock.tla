@@ -231,20 +231,21 @@ Cap == IF {"late","bar"} \cap V # {} THEN Max(NA + 1, TTL) ELSE TTL   \* older t
 Age(x) == IF now - x > Cap THEN Cap ELSE now - x
 Rem(x) == IF x <= now THEN 0 ELSE x - now
 Bars(x) == IF x < now THEN 0 ELSE x - now + 1         \* a bar stands at its last moment, too
-AgeQ(s) == [i \in 1..Len(s) |-> [s[i] EXCEPT !.at = IF s[i].t \in {"push","loss","leave"} THEN 0 ELSE Age(@), !.bar = Bars(@)]]
 (* When something was asked matters to one who may yet enter by a push, on the connection that brings pushes; *)
 (* when a granted ask was asked, to one who waits or holds. One who has finished hears nothing that counts.  *)
 Entering(c) == st[c] = "wait" \/ (st[c] # "dead" /\ n[c] < MaxAcq)
 Counts(c,k) == Entering(c) /\ (k = PushConn \/ "cross" \in V)
-Dated(m,c,k) == m.t \notin {"push","loss"} /\ ("bar" \in V \/ Counts(c,k) \/ (m.t = "grant" /\ (Entering(c) \/ st[c] = "held")))
+Finished(c) == ~Entering(c) /\ st[c] # "held"
+Dated(m,c,k) == m.t \notin {"push","loss"} /\ ("bar" \in V \/ Counts(c,k) \/ (m.t = "grant" /\ ~Finished(c)))
+AgeQ(s,c) == [i \in 1..Len(s) |-> [s[i] EXCEPT !.at = IF s[i].t = "leave" \/ (Finished(c) /\ NA > MaxT) THEN 0 ELSE Age(@), !.bar = Bars(@)]]
 AgeD(s,c,k) == [i \in 1..Len(s) |-> [s[i] EXCEPT !.at = IF Dated(s[i],c,k) THEN Age(@) ELSE 0, !.exp = Rem(@)]]
 Cuttable == used.cut < MaxCut \/ "repay" \in V \/ \E c \in Clients : conn[c][1] # "up"    \* may a leave be said again?
 Matters(c,a) == a.at + NA >= now /\ IF st[c] \in {"wait","held"} /\ a.o = Cur(c) THEN TRUE ELSE (Cuttable \/ MaxNos > 0) /\ a.o \in owe[c]
 View == <<IF Free(lock) /\ "fencettl" \notin V THEN NoLock ELSE [lock EXCEPT !.exp = Rem(@)],
           [i \in 1..Len(SelectSeq(q, LAMBDA t : t.exp > now)) |-> LET t == SelectSeq(q, LAMBDA u : u.exp > now)[i] IN <<t.o, Rem(t.exp)>>], ctr,
-          [c \in Clients |-> [k \in Conns |-> <<AgeQ(up[c][k]), AgeD(dn[c][k],c,k), conn[c][k], IF Counts(c,k) THEN Age(last[c][k]) ELSE 0>>]], [c \in Clients |-> AgeQ(old[c])],
+          [c \in Clients |-> [k \in Conns |-> <<AgeQ(up[c][k],c), AgeD(dn[c][k],c,k), conn[c][k], IF Counts(c,k) THEN Age(last[c][k]) ELSE 0>>]], [c \in Clients |-> AgeQ(old[c],c)],
           st, n, [c \in Clients |-> IF Believes(c) THEN <<ten[c].f, Age(ten[c].from)>> ELSE <<0,0>>], IF Cuttable THEN owe ELSE {},
-          asks, [c \in Clients |-> IF Prompt /\ st[c] = "wait" THEN <<IF wake[c] = 0 THEN 99 ELSE Rem(wake[c]), Age(asked[c])>> ELSE <<0,0>>],
+          [c \in Clients |-> IF Finished(c) /\ "repay" \notin V THEN 0 ELSE asks[c]], [c \in Clients |-> IF Prompt /\ st[c] = "wait" THEN <<IF wake[c] = 0 THEN 99 ELSE Rem(wake[c]), Age(asked[c])>> ELSE <<0,0>>],
           used, left, forced, maxf, bad, {<<b.o, Bars(b.until)>> : b \in {x \in bars : x.until >= now}},
           [c \in Clients |-> LET os == SelectSeq(open[c], LAMBDA a : Matters(c,a)) IN [i \in 1..Len(os) |-> <<os[i].o, Age(os[i].at)>>]]>>
 Witness == ~(\E c \in Clients : Believes(c) /\ ten[c].f = 3)   \* planted: shows that hand-overs happen

@@ -21,7 +21,7 @@ from time import monotonic
 HERE = Path(__file__).resolve().parent
 OUTPUTS = HERE.parent / "build" / "model"
 MEMORY = "3g"
-LIMIT = 900.0
+LIMIT = 1800.0
 """The most seconds that one configuration may take."""
 
 HOLDS = "holds"
@@ -94,17 +94,17 @@ class Finding:
 MUST_HOLD = (
     Configuration("base0", CALM, is_slow=True),
     Configuration("ok_cut", {"NA": 99, "MaxAsk": 0}),
-    Configuration("ok_force", {**ONE_ASK, "MaxForce": 1}),
+    Configuration("ok_force", {**ONE_ASK, "MaxForce": 1}, is_slow=True),
     Configuration("ok_nos", {**ONE_ASK, "MaxNos": 1}),
     Configuration("ok_crash", {**ONE_ASK, "MaxCrash": 1}),
-    Configuration("ok_tomb", {"NA": 1, "MaxAsk": 0}, ("late", "tomb")),
-    Configuration("ok_bar", {"NA": 1, "MaxAsk": 0}, ("late", "bar")),
-    Configuration("ok_repay", {**TWO_LINES, "NA": 1}, ("bar", "repay")),
-    Configuration("ok_keeper", {**TWO_LINES, "KeepConn": 2}),
+    Configuration("ok_tomb", {"NA": 1, "MaxAsk": 0}, ("late", "tomb"), is_slow=True),
+    Configuration("ok_bar", {"NA": 1, "MaxAsk": 0}, ("late", "bar"), is_slow=True),
+    Configuration("ok_repay", {**TWO_LINES, "NA": 1}, ("bar", "repay"), is_slow=True),
+    Configuration("ok_keeper", {**TWO_LINES, "KeepConn": 2}, is_slow=True),
     Configuration("ok_push2", {**TWO_LINES, "MaxAsk": 0, "PushConn": 2}),
     Configuration("wake", {**PROMPT, "MaxCrash": 1}),
     Configuration("ok_wake3", {**CRASH, **THREE}),
-    Configuration("ok_hint", TWO_TTLS, ("hint",), symmetry="Sym2"),
+    Configuration("ok_hint", TWO_TTLS, ("hint",), symmetry="Sym2", is_slow=True),
 )
 
 MUST_BREAK = (
@@ -123,7 +123,7 @@ MUST_BREAK = (
     Configuration("late", {}, ("late",), "L"),
     Configuration("trace", {"NA": 1, "MaxAsk": 0}, ("late", "bar", "trace"), "L"),
     Configuration("nofence", CALM, ("nofence",), "M"),
-    Configuration("cross", {**TWO_LINES, "PushConn": 2}, ("cross",), "M"),
+    Configuration("cross", {**TWO_LINES, "PushConn": 2}, ("cross",), "M", is_slow=True),
     Configuration("nowake", CRASH, ("nowake",), "W"),
     Configuration("noreask", PROMPT, ("noreask",), "W"),
     Configuration("wakeshort", TWO_TTLS, (), "W", symmetry="Sym2"),
