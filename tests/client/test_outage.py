@@ -91,7 +91,7 @@ def test_a_short_silence_is_waited_out(connected: Dibs, outage: Outage, diary: D
 
 
 def test_a_holder_is_told_of_its_loss_by_its_own_clock(connected: Dibs, outage: Outage) -> None:
-    ttl, told_at = 0.6, SimpleQueue[float]()
+    ttl, told_at = 2.0, SimpleQueue[float]()
     began = boottime()
     lease = connected.lock("a", ttl=ttl, on_lost=lambda _: told_at.put(boottime())).acquire()
     outage.trouble = "asks lost"
