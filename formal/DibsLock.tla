@@ -226,7 +226,8 @@ L2 == \A c \in Clients : st[c] # "dead" /\ conn[c][1] = "up" =>      \* a live p
         \A i \in 1..n[c] : (i < n[c] \/ st[c] = "idle") /\ Trace(<<c,i>>) => Bound(<<c,i>>)
 Sym == Permutations(Clients)
 Sym2 == Permutations(Clients \ {Short})
-(* Only ages matter, never the date: with this view the clock is unbounded (MaxT just stops TLC). *)
+(* Only ages matter, never the date. MaxT bounds how often the lock can expire and be granted anew. A state that is *)
+(* reached again at an earlier date is not searched again: what lies shortly before MaxT is searched less.          *)
 Cap == IF {"late","bar"} \cap V # {} THEN Max(NA + 1, TTL) ELSE TTL   \* older than this: all the same
 Age(x) == IF now - x > Cap THEN Cap ELSE now - x
 Rem(x) == IF x <= now THEN 0 ELSE x - now
