@@ -161,9 +161,11 @@ def test_closing_does_not_release_what_is_just_being_entered() -> None:
 
 def test_the_keeper_s_thread_ends_when_nothing_is_left_to_look_after(d: Dibs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dibs.runtime.keeper.IDLE", 0.05)
-    d.lock("a", ttl=0.1).acquire().release()
+    lease = d.lock("a", ttl=30).acquire()
     keeper = d._engine._keeper._thread
     assert keeper is not None
+    lease.release()
+    d._engine.desk.nudge()  # or it would sleep until the renewal that is not needed any more
     keeper.join(10)
     assert not keeper.is_alive()
     lease = d.lock("a", ttl=0.2).acquire()  # and another begins
