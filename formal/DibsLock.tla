@@ -158,7 +158,7 @@ Recv(c,k) ==
          extend == h /\ m.t = "grant" /\ ("nofence" \in V \/ (m.f = ten[c].f /\ Believes(c)))
          lost == h /\ m.t = "loss" /\ m.f = ten[c].f
          again == w /\ ((news /\ ~enter) \/ m.t \in {"gone","nos-acq"})  \* too old: confirm; refused: ask again
-         told == w /\ k = 1 /\ m.t \in {"grant","ticket","gone"}       \* an ask is answered; refused by NOSCRIPT does not count
+         told == w /\ k = 1 /\ m.t \in {"grant","ticket","gone","nos-acq"}      \* an ask is answered: it cannot land any more
          u1 == IF again \/ (m.t = "nos-acq" /\ "resend" \in V) THEN Put(up, c, 1, Msg("acq", m.o)) ELSE up
          u2 == IF lost \/ (m.t = "nos-leave" /\ "leaveonce" \notin V) THEN Bye(u1, c, m.o) ELSE u1
      IN /\ st' = [st EXCEPT ![c] = IF enter THEN "held" ELSE IF lost THEN "idle" ELSE @]

@@ -100,6 +100,7 @@ MUST_HOLD = (
     Configuration("ok_tomb", {"NA": 1, "MaxAsk": 0}, ("late", "tomb"), is_slow=True),
     Configuration("ok_bar", {"NA": 1, "MaxAsk": 0}, ("late", "bar"), is_slow=True),
     Configuration("ok_repay", {**TWO_LINES, "NA": 1}, ("bar", "repay"), is_slow=True),
+    Configuration("ok_otherconn", {**TWO_LINES, "NA": 1, "MaxAsk": 0}, ("bar", "otherconn")),
     Configuration("ok_keeper", {**TWO_LINES, "KeepConn": 2}, is_slow=True),
     Configuration("ok_push2", {**TWO_LINES, "MaxAsk": 0, "PushConn": 2}),
     Configuration("wake", {**PROMPT, "MaxCrash": 1}),
