@@ -457,13 +457,13 @@ class TestDebts:
         scene.until(30.0)
         assert len(ann.world.asks("leave")) == paid
 
-    def test_what_is_owed_is_forgotten_after_two_ttls(self, scene: Scene, ann: Process) -> None:
+    def test_what_is_owed_is_forgotten_after_four_ttls(self, scene: Scene, ann: Process) -> None:
         ann.start_keeper()
         ann.world.is_silent = True
         owe(ann.world, ann.desk, "a", Leave("ann-1"), ttl=3.0)
-        scene.until(6.0)
+        scene.until(12.0)
         assert list(ann.desk.debts) == ["ann-1"]
-        scene.until(8.0)
+        scene.until(14.0)
         assert ann.desk.debts == {}
         said = len(ann.world.asks("leave"))
         scene.until(60.0)

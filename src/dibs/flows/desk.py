@@ -122,7 +122,8 @@ class Desk:
 def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> None:
     """Leave without waiting; whatever is not answered stays owed, and the keeper repeats it.
 
-    After two TTLs nothing is left that could be taken back: the store has dropped it by itself.
+    After four TTLs nothing is left that could be taken back: an ask lands within one, waits in the queue for one, and
+    holds the lock for one; the store has dropped it by itself.
     """
     note_debt(world, desk, name, leave, ttl=ttl, due_in=RETRY)
     world.later(desk.store.leave(name, leave), lambda _: desk.debts.pop(leave.owner, None))
@@ -131,7 +132,7 @@ def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> Non
 def note_debt(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float, due_in: float = 0.0) -> None:
     """Leave it to the keeper to say that we have left."""
     now = world.now()
-    debt = desk.debts[leave.owner] = Debt(name, leave, now, now + due_in, now + 2 * ttl + RETRY)
+    debt = desk.debts[leave.owner] = Debt(name, leave, now, now + due_in, now + 4 * ttl + RETRY)
     desk.look_after(debt.due_at)
 
 
