@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from dibs.client import Dibs
@@ -225,6 +225,3 @@ class _Task:
 def _expect(in_time: bool) -> None:  # noqa: FBT001 - it is the answer of a wait
     if not in_time:
         raise AssertionError("waited in vain")
-
-
-Faces: Sequence[Callable[..., Face]] = (BlockingFace, AsyncFace)
