@@ -308,7 +308,7 @@ class TestTickets:
 class TestThrownOut:
     """A flow that ended without leaving, by a signal say: its inbox is garbage, its ticket stands."""
 
-    def test_its_ticket_is_given_up_and_an_ask_that_is_on_its_way_is_barred_for_a_ttl(
+    def test_its_ticket_is_given_up_and_an_ask_that_is_on_its_way_is_barred_for_two_ttls(
         self, scene: Scene, ann: Process, bob: Process
     ) -> None:
         ann.holds(REQUEST)
@@ -318,11 +318,11 @@ class TestThrownOut:
         bob.throw_out(task)
         assert list(bob.desk.tickets) == ["bob-1"]
         scene.until(8.0)
-        assert bob.world.asks("leave") == [Leave("bob-1", EPOCH + 32.0)]
+        assert bob.world.asks("leave") == [Leave("bob-1", EPOCH + 56.0)]
         assert (bob.desk.tickets, bob.desk.debts, bob.world.asks("keep")) == ({}, {}, [])
         assert scene.server.locks["a"].queue == ()
 
-    def test_where_the_stores_time_was_never_heard_nothing_can_be_barred(
+    def test_where_the_stores_time_was_never_heard_its_ticket_is_left_to_its_ttl(
         self, scene: Scene, ann: Process, bob: Process
     ) -> None:
         ann.holds(REQUEST)
@@ -332,8 +332,9 @@ class TestThrownOut:
         bob.throw_out(task)
         bob.world.clock = None
         scene.until(10.0)
-        assert bob.world.asks("leave") == [Leave("bob-1", None)]
-        assert scene.server.locks["a"].queue == ()
+        assert bob.world.asks("leave") == []
+        assert (bob.desk.tickets, bob.desk.debts) == ({}, {})
+        assert scene.server.locks["a"].at(EPOCH + 31.0).queue == ()
 
     def test_its_leave_is_owed_until_it_is_answered(self, scene: Scene, ann: Process, bob: Process) -> None:
         ann.holds(Request("a", 300.0))
@@ -343,7 +344,7 @@ class TestThrownOut:
         bob.throw_out(task)
         bob.world.doom("leave", SILENT)
         scene.until(10.0)
-        assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 40.0)]
+        assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 70.0)]
         scene.until(12.0)
         assert (bob.desk.debts, scene.server.locks["a"].queue) == ({}, ())
 
@@ -680,7 +681,7 @@ class TestSettling:
 
 
 class TestLeavingTheQueues:
-    def test_every_ticket_is_given_up_and_an_ask_that_is_on_its_way_is_barred_for_a_ttl(
+    def test_every_ticket_is_given_up_and_an_ask_that_is_on_its_way_is_barred_for_two_ttls(
         self, scene: Scene, ann: Process, bob: Process
     ) -> None:
         for name in ("a", "b"):
@@ -690,8 +691,8 @@ class TestLeavingTheQueues:
         scene.play(leave_queues(bob.world, bob.desk))
         assert (scene.now, bob.desk.tickets) == (3.0, {})
         assert {debt.name: debt.leave for debt in bob.desk.debts.values()} == {
-            "a": Leave("bob-1", EPOCH + 23.0),
-            "b": Leave("bob-2", EPOCH + 23.0),
+            "a": Leave("bob-1", EPOCH + 43.0),
+            "b": Leave("bob-2", EPOCH + 43.0),
         }
         assert bob.world.asks("leave") == [], "they are noted, for settle() to say"
         scene.play(settle(bob.world, bob.desk))
@@ -706,7 +707,7 @@ class TestLeavingTheQueues:
         bob.world.clock = None
         bob.world.doom("time", Fate(0.03, 0.03))
         scene.play(leave_queues(bob.world, bob.desk))
-        assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 33.03)]
+        assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 63.03)]
 
     @pytest.mark.parametrize("fate", [SILENT, REFUSED])
     def test_where_the_stores_time_is_not_to_be_had_the_tickets_are_left_to_their_ttl(

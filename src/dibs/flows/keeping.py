@@ -172,10 +172,14 @@ async def leave_queues(world: World, desk: Desk) -> None:
 
 
 def _give_up(world: World, desk: Desk, ticket: Waiting, at: float | None) -> None:
-    """Leave a queue for one who cannot; an ask of its that may still be on its way is barred."""
+    """Leave a queue for one who cannot, barring an ask of its that may still be on its way.
+
+    Its `not_after` is within a TTL of what the asker took for the store's time; another TTL is for that guess. Where
+    we have no guess of our own, nothing could be barred: then the ticket is left to its TTL.
+    """
     desk.tickets.pop(ticket.owner, None)
-    leave = Leave(ticket.owner, None if at is None else at + ticket.ttl)
-    note_debt(world, desk, ticket.name, leave, ttl=ticket.ttl)
+    if at is not None:
+        note_debt(world, desk, ticket.name, Leave(ticket.owner, at + 2 * ticket.ttl), ttl=ticket.ttl)
 
 
 def _leases_due(desk: Desk, now: float) -> list[_Kept]:
