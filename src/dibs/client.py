@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Self, Unpack
 
 from dibs.errors import ChangedHands, ConfigError
+from dibs.events import ChoseEmbedded
 from dibs.flows import overseeing
 from dibs.lock import Lock, TryLock
 from dibs.model.asks import Said
@@ -27,19 +28,29 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Backend
 
 NAMESPACE = "dibs"
+EMBEDDED = "sqlite://"
 MOST_LISTED = 1_000
 
 
 def connect(
     url: str | None = None, *, namespace: str = NAMESPACE, observers: Sequence[Observer] = (), quiet: bool = False
 ) -> Dibs:
-    """A client of the store at `url`, or at `DIBS_URL`. Opens nothing: the first use does.
+    """A client of the store at `url`, else at `DIBS_URL`, else of this machine's own. Opens nothing: the first use does.
 
     Keys are `namespace:name`. Events go to the `dibs` logger, unless `quiet`, and to the `observers`.
+    `DIBS_REQUIRE_SHARED=1` refuses a store that other machines do not share.
     """
-    return Dibs(
-        open_store(_checked_url(url)), namespace=namespace, observers=observers if quiet else (LogReader(), *observers)
-    )
+    chosen = _chosen_url(url)
+    backend = open_store(EMBEDDED if chosen is None else chosen)
+    _refuse_island(backend, is_default=chosen is None)
+    client = Dibs(backend, namespace=namespace, observers=observers if quiet else (LogReader(), *observers))
+    if chosen is None and backend.server not in _told_of:
+        _told_of.add(backend.server)
+        client._engine.tell(ChoseEmbedded(backend.server))  # noqa: SLF001 - it has just been made, here
+    return client
+
+
+_told_of: set[str] = set()
 
 
 class Dibs:
@@ -130,13 +141,27 @@ class Dibs:
         return f"<Dibs {self._engine.backend.server} namespace={self.namespace!r}>"
 
 
-def _checked_url(url: object) -> str:
-    url = os.environ.get("DIBS_URL") if url is None else url
-    if not url:
-        raise ConfigError("no store was named: pass a URL, as in connect('memory://'), or set DIBS_URL")
-    if not isinstance(url, str):
+def _chosen_url(url: object) -> str | None:
+    url = os.environ.get("DIBS_URL") or None if url is None else url
+    if url is not None and not isinstance(url, str):
         raise ConfigError(f"a store's URL is text, not {type(url).__name__}")
+    if url == "":
+        raise ConfigError("url='': name a store, as in 'memory://', or leave it out for DIBS_URL or the embedded one")
     return url
+
+
+def _refuse_island(backend: Backend, *, is_default: bool) -> None:
+    """Three machines that each lock in a store of their own exclude nobody: who says so is told."""
+    wish = os.environ.get("DIBS_REQUIRE_SHARED", "")
+    if wish.lower() in {"", "0", "false", "no", "off"} or backend.guarantee.across_machines:
+        return
+    if wish.lower() not in {"1", "true", "yes", "on"}:
+        raise ConfigError(f"DIBS_REQUIRE_SHARED={wish!r}: say 1 or 0")
+    chosen = "no store was named, and the default is" if is_default else "the store is"
+    raise ConfigError(
+        f"{chosen} {backend.server}, which other machines do not share, but DIBS_REQUIRE_SHARED is set: "
+        "name one that they do with DIBS_URL"
+    )
 
 
 def _evicted(answer: EvictAnswer, name: str, fence: int) -> bool:

@@ -77,9 +77,11 @@ class LeaseLost(DibsError):
 class StoreUnreachable(DibsError):
     """Nobody knows who has the lock: the store is silent or refuses to answer."""
 
-    def __init__(self, server: str, *, after: float, why: str = "no answer") -> None:
+    def __init__(
+        self, server: str, *, after: float, why: str = "no answer", fix: str = "check that it runs and can be reached"
+    ) -> None:
         self.server, self.after, self.why = server, after, why
-        super().__init__(f"no word from {server} after {spoken(after)} ({why}); check that it runs and can be reached")
+        super().__init__(f"no word from {server} after {spoken(after)} ({why}); {fix}")
 
 
 class StoreRefused(StoreUnreachable):

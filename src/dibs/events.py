@@ -86,6 +86,13 @@ class ClosedWhileHolding:
 
 
 @dataclass(frozen=True, slots=True)
+class ChoseEmbedded:
+    """No store was named, so this machine's own is used: programs on other machines are not excluded."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoreSilent:
     """The store did not answer; what depends on it is unsure until it does."""
 
@@ -118,6 +125,7 @@ Event = (
     | Evicted
     | Abandoned
     | ClosedWhileHolding
+    | ChoseEmbedded
     | StoreSilent
     | StoreBack
     | Stumbled

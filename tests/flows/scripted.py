@@ -23,7 +23,7 @@ from dibs.model.storeclock import StoreClock
 from dibs.ports.store import Command
 from dibs.ports.wire import Ear
 from dibs.ports.world import AskAgain, Outcome, Wake
-from dibs.stores.memory.dialect import MemoryLocks
+from dibs.stores.direct import DirectLocks
 from dibs.stores.memory.server import MemoryServer
 
 T = TypeVar("T")
@@ -194,7 +194,7 @@ class Process:
         self._held_up: list[Callable[[], object]] = []
         self.answered_at = -inf
         self.hears_pushes = True
-        self.desk = Desk(MemoryLocks(""), "memory://scene", self.events.append, name, nudge=self._nudge)
+        self.desk = Desk(DirectLocks(""), "memory://scene", self.events.append, name, nudge=self._nudge)
         self._ear: Ear = self.desk
         self.world = ScriptedWorld(self)
         self.bell = ScriptedInbox(self, is_in_loop=False)

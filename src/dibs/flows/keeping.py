@@ -16,11 +16,11 @@ from dibs.events import Abandoned, HeldLong, StoreBack, StoreSilent, Stumbled
 from dibs.flows.asking import ask
 from dibs.flows.desk import RETRY, Waiting, note_debt, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
-from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Queued, Renew, Said
+from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Renew, Said, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.model.tenure import Tenure, Verdict
-from dibs.ports.world import AskAgain, Handed, StillQueued
+from dibs.ports.world import AskAgain, Handed
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Debt, Desk
@@ -219,7 +219,7 @@ def _wake(asked_at: float, answer: KeepAnswer) -> Handed | StillQueued | AskAgai
     match answer:
         case Granted(fence):
             return Handed(fence, asked_at)
-        case Queued(ask_again_in=again):
-            return StillQueued(again)
+        case StillQueued():
+            return answer
         case _:
             return AskAgain()

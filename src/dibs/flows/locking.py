@@ -13,11 +13,11 @@ from dibs.errors import ClientClosed, LeaseLost, SelfDeadlock, StoreRefused, Sto
 from dibs.flows.asking import ask
 from dibs.flows.desk import Waiting, note_debt, owe, tell_loss
 from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
-from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, Queued, Renew, Said
+from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, Queued, Renew, Said, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
-from dibs.ports.world import AskAgain, Handed, StillQueued, Taken
+from dibs.ports.world import AskAgain, Handed, Taken
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk

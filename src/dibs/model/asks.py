@@ -80,11 +80,21 @@ class Granted:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """You have a ticket; ask again in so many seconds unless you hear something."""
+    """You have a ticket; ask again in so many seconds unless you hear something.
+
+    Should holder and all who stand ahead die, that is when the next must notice; a store may say less.
+    """
 
     position: int
     ask_again_in: float
     held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class StillQueued:
+    """Your ticket was kept alive; no need to ask again before so many seconds have passed."""
+
+    ask_again_in: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +118,10 @@ class Said(Enum):
 
 
 AcquireAnswer = Granted | Queued | Busy | Literal[Said.REFUSED]
-KeepAnswer = Granted | Queued | Literal[Said.KEPT, Said.GONE]
+KeepAnswer = Granted | StillQueued | Literal[Said.KEPT, Said.GONE]
 LeaveAnswer = Literal[Said.RELEASED, Said.LEFT, Said.GONE]
 EvictAnswer = Literal[Said.EVICTED, Said.CHANGED, Said.GONE]
-Answer = Granted | Queued | Busy | Said
+Answer = Granted | Queued | StillQueued | Busy | Said
 
 
 @dataclass(frozen=True, slots=True)

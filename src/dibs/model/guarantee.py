@@ -16,6 +16,7 @@ class Guarantee:
     scope: str
     clocks: str
     durability: str
+    across_machines: bool = True
 
     def __str__(self) -> str:
         return f"{self.level}, {self.scope}. Clocks: {self.clocks}. Durability: {self.durability}."

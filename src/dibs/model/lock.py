@@ -8,7 +8,7 @@ lock whose holder and first waiter died together is served by the next one who a
 | ---------- | --------------------------- | -------------------------- | --------------------------- |
 | Acquire    | join; Granted or Queued     | prolong; Granted, same fence | join; Queued (Busy: no wait) |
 | … barred   | Refused                     | Refused                    | Refused                     |
-| KeepAlive  | refresh; as Acquire or Gone | prolong; Granted           | refresh; Queued or Gone     |
+| KeepAlive  | refresh; as Acquire or Gone | prolong; Granted           | refresh; StillQueued or Gone |
 | Renew      | Gone                        | same fence: prolong; Kept  | Gone                        |
 | Leave      | forget; Left or Gone        | vacate; Released           | forget; Left or Gone        |
 | Evict      | Gone                        | same fence: vacate, tell the holder; Evicted, else Changed (both columns) |
@@ -38,6 +38,7 @@ from dibs.model.asks import (
     Queued,
     Renew,
     Said,
+    StillQueued,
 )
 from dibs.model.fence import next_fence
 
@@ -176,14 +177,10 @@ def _found(lock: LockState, ask: Ask, now: float) -> tuple[LockState, Answer]:
     if isinstance(ask, Acquire) and (not ask.queue or lock.ticket(owner) is None):
         lock = LockState(holder, _without(lock.queue, owner), lock.barred)
         return lock, Busy(held(holder, now), len(lock.queue))
-    return lock, _place(lock, owner, holder, now)
-
-
-def _place(lock: LockState, owner: str, holder: Holder, now: float) -> Queued:
-    """Where the owner stands, and when to ask again: should all ahead of it die, it is the one to notice."""
+    # Where it stands, and when to ask again: should all ahead of it die, it is the one to notice.
     position = next(position for position, ticket in enumerate(lock.queue) if ticket.owner == owner)
     again = min([holder.expires_at - now, *(ticket.ttl for ticket in lock.queue[:position])])
-    return Queued(position, again, held(holder, now))
+    return lock, Queued(position, again, held(holder, now)) if isinstance(ask, Acquire) else StillQueued(again)
 
 
 def held(holder: Holder, now: float) -> Held:

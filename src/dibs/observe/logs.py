@@ -7,6 +7,7 @@ import logging
 from dibs.events import (
     Abandoned,
     Acquired,
+    ChoseEmbedded,
     ClosedWhileHolding,
     Event,
     Evicted,
@@ -31,6 +32,7 @@ _LEVELS: dict[type[Event], int] = {
     Evicted: logging.WARNING,
     Abandoned: logging.WARNING,
     ClosedWhileHolding: logging.WARNING,
+    ChoseEmbedded: logging.WARNING,
     StoreSilent: logging.WARNING,
     StoreBack: logging.INFO,
     Stumbled: logging.ERROR,
@@ -72,6 +74,11 @@ def sentence(event: Event) -> str:
             return f"{name!r} (fence {fence}) was never released: its lease was dropped, and is given back now"
         case ClosedWhileHolding(names):
             return f"closed while holding {', '.join(map(repr, names))}: free when their TTL is over"
+        case ChoseEmbedded(server):
+            return (
+                f"no store was named: using {server}, which only programs of this user on this machine share; "
+                "to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)"
+            )
         case StoreSilent(server, why):
             return f"no word from {server}: {why}"
         case StoreBack(after):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dibs.errors import StoreUnreachable
+from dibs.model.asks import StillQueued
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command
@@ -30,13 +31,6 @@ class Taken:
     """The grant with this fence was taken back."""
 
     fence: int
-
-
-@dataclass(frozen=True, slots=True)
-class StillQueued:
-    """The ticket was kept alive; no need to ask again before so many seconds have passed."""
-
-    ask_again_in: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dibs.errors import ConfigError
 if TYPE_CHECKING:
     from dibs.ports.wire import Backend
 
-_ROOMS = {"memory": "dibs.stores.memory"}
+_ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite"}
 
 
 def open_store(url: str) -> Backend:

@@ -14,7 +14,7 @@ from dibs.errors import ConfigError, StoreUnreachable
 from dibs.model.guarantee import Guarantee
 from dibs.model.names import name_fault
 from dibs.ports.store import Reply
-from dibs.stores.memory.dialect import MemoryLocks
+from dibs.stores.direct import DirectLocks
 from dibs.stores.memory.server import MemoryServer
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ GUARANTEE = Guarantee(
     scope="among the threads and tasks of this one process",
     clocks="one monotonic clock, shared by store and holders",
     durability="none needed: locks and holders end together with the process",
+    across_machines=False,
 )
 
 
@@ -42,8 +43,8 @@ class MemoryBackend:
         self._numbers = count(1)
         self._mutex, self._busy_with = threading.Lock(), 0
 
-    def locks(self, namespace: str) -> MemoryLocks:
-        return MemoryLocks(namespace)
+    def locks(self, namespace: str) -> DirectLocks:
+        return DirectLocks(namespace)
 
     def blocking(self, ear: Ear, now: Callable[[], float]) -> MemoryWire:
         return MemoryWire(self, ear, now, f"line-{next(self._numbers)}")

@@ -9,9 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from dibs.model.asks import Acquire, Ask, Busy, Evict, Granted, KeepAlive, Leave, Push, Queued, Renew
+from dibs.model.asks import Acquire, Ask, Busy, Evict, Granted, KeepAlive, Leave, Push, Queued, Renew, StillQueued
 from dibs.ports.store import Command
-from dibs.stores.memory.dialect import MemoryLocks
+from dibs.stores.direct import DirectLocks
 from dibs.stores.memory.server import MemoryServer
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 OWNERS = st.sampled_from(["o1", "o2", "o3", "o4"])
 NAMES = st.sampled_from(["a", "b"])
-TTLS = st.sampled_from([10.0, 20.0])
+SHORT_AND_LONG = (10.0, 20.0)
+TTLS = st.sampled_from(SHORT_AND_LONG)
 
 MakeBackend = Callable[[Callable[[], float]], "Backend"]
 
@@ -55,7 +56,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         self._ear = _Ear()
         backend = type(self).make_backend(lambda: self._now)
         self._wire, self._locks = backend.blocking(self._ear, lambda: 0.0), backend.locks("n")
-        self._spec, self._spec_locks = MemoryServer(), MemoryLocks("n")
+        self._spec, self._spec_locks = MemoryServer(), DirectLocks("n")
         self._spec_pushes: list[Push] = []
         self._fences: list[tuple[int, int]] = []
 
@@ -113,6 +114,8 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         assert _shape(answer) == _shape(spec)
         if isinstance(answer, Granted):
             self._pair(answer.fence, spec.fence)
+        if isinstance(answer, Queued | StillQueued):  # a store may have a waiter ask sooner, if not for nothing
+            assert min(spec.ask_again_in, *SHORT_AND_LONG) - 0.1 <= answer.ask_again_in <= spec.ask_again_in + 0.1
         mine = self._ear.pushes
         theirs = [push for push in self._spec_pushes if push.channel == self._wire.channel]
         assert [(push.owner, push.kind) for push in mine] == [(push.owner, push.kind) for push in theirs]
@@ -188,8 +191,10 @@ def _shape(answer: object) -> object:
     match answer:
         case Granted():
             return Granted
-        case Queued(position, again, held):
-            return Queued, position, round(again), held.who
+        case Queued(position, _, held):
+            return Queued, position, held.who
+        case StillQueued():
+            return StillQueued
         case Busy(held, waiters):
             return Busy, held.who, waiters
         case _:

@@ -12,7 +12,7 @@ from dibs.events import Event
 from dibs.model.asks import Acquire, AcquireAnswer, Granted, Leave
 from dibs.model.tenure import Tenure, Verdict
 from dibs.ports.world import Outcome
-from dibs.stores.memory.dialect import MemoryLocks
+from dibs.stores.direct import DirectLocks
 from dibs.testing.simulation.agenda import Agenda, Cancelled
 from dibs.testing.simulation.network import Server
 from dibs.testing.simulation.process import Process, SimWorld
@@ -23,7 +23,7 @@ COPIES = 3
 MAJORITY = 2
 
 
-async def acquire_majority(world: SimWorld, stores: Sequence[MemoryLocks], owner: str, ttl: float) -> Tenure | None:
+async def acquire_majority(world: SimWorld, stores: Sequence[DirectLocks], owner: str, ttl: float) -> Tenure | None:
     """Ask all copies at once, decide as soon as the answer is known, and leave all of them if it is no."""
     asked_at, at = world.now(), world.store_time() or 1_000.0
     ask = Acquire(owner, ttl, at + 10 * ttl, channel="", who=owner, queue=False)
@@ -40,7 +40,7 @@ async def acquire_majority(world: SimWorld, stores: Sequence[MemoryLocks], owner
     return None
 
 
-def leave_all(world: SimWorld, stores: Sequence[MemoryLocks], owner: str, *, bar_until: float | None) -> None:
+def leave_all(world: SimWorld, stores: Sequence[DirectLocks], owner: str, *, bar_until: float | None) -> None:
     """Leave every copy, behind what may still be on its way there."""
     for store in stores:
         world.later(store.leave("a", Leave(owner, bar_until)), lambda _: None)
@@ -52,7 +52,7 @@ def play_copies(seed: int) -> Verdicts:
     weather = replace(draw(random), disasters=())
     agenda = Agenda()
     servers = [Server(agenda, rate=1 + random.uniform(-weather.drift, weather.drift)) for _ in range(COPIES)]
-    stores = [MemoryLocks("", node=node) for node in range(COPIES)]
+    stores = [DirectLocks("", node=node) for node in range(COPIES)]
     inside: dict[str, tuple[Process, Tenure]] = {}
     faults: list[str] = []
     counts: Counter[str] = Counter()

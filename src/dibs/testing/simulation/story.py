@@ -14,7 +14,7 @@ from dibs.flows import locking, overseeing
 from dibs.flows.hold import Hold
 from dibs.model.request import Request
 from dibs.model.tenure import Verdict
-from dibs.stores.memory.dialect import MemoryLocks
+from dibs.stores.direct import DirectLocks
 from dibs.testing.simulation.agenda import Agenda, Cancelled
 from dibs.testing.simulation.network import Server
 from dibs.testing.simulation.process import Process
@@ -82,7 +82,7 @@ class _Story:
         self._judge()
 
     def _process(self, name: str, weather: Weather) -> Process:
-        process = Process(name, [self._server], MemoryLocks(""), weather, self._random, tell=self._tell)
+        process = Process(name, [self._server], DirectLocks(""), weather, self._random, tell=self._tell)
         self._processes.append(process)
         return process
 

@@ -1,4 +1,4 @@
-"""How questions about locks are put to the memory store: as the model's own values."""
+"""How questions are put to a store that lives in the asking process: as the model's own values."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class MemoryLocks:
-    """The dialect of the memory store; several namespaces share one server."""
+class DirectLocks:
+    """The dialect of the stores that need no translation; several namespaces share one of them."""
 
     def __init__(self, namespace: str, *, node: int = 0) -> None:
         self._prefix, self._node = f"{namespace}:" if namespace else "", node

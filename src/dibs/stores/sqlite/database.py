@@ -1,0 +1,242 @@
+"""The open file: one connection, shared by all threads of the process, one short transaction at a time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar, cast
+from weakref import WeakSet
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.stores.sqlite.boot import boot_id
+from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, prepare
+
+if TYPE_CHECKING:
+    from dibs.stores.sqlite.location import Location
+
+T = TypeVar("T")
+
+OLDEST = (3, 24, 0)
+SHORTEST_NAP, LONGEST_NAP = 0.000_05, 0.002
+"""How long to wait for another process's transaction, which usually takes less than the shortest of these."""
+FORK_WAITS = 2.0
+
+
+class Database:
+    """One file. It is opened at the first use, and again after it was closed, replaced or forked away from."""
+
+    def __init__(self, place: Location, listens: Callable[[str], bool], renewed: Callable[[], None]) -> None:
+        self._place, self._path, self._listens, self._renewed = place, str(place.path), listens, renewed
+        self.boot = boot_id()
+        self._db: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        self._pid, self._is_inherited, self._is_forking = os.getpid(), False, False
+        self._mutex, self._busy_with = threading.Lock(), 0
+        _databases.add(self)
+
+    def transact(self, act: Callable[[sqlite3.Connection], T], *, writes: bool, within: float) -> T:
+        """Do something in one transaction; `StoreRefused` if it surely was not done, `StoreUnreachable` if who knows."""
+        began, nap = time.monotonic(), SHORTEST_NAP
+        while True:
+            left = within - (time.monotonic() - began)
+            try:
+                return self._transact_now(act, "BEGIN IMMEDIATE" if writes else "BEGIN", max(left, 0.0))
+            except _Busy:
+                if left <= nap:
+                    raise self._refused(
+                        "another process keeps it locked",
+                        "look for one that was stopped in the middle of a write",
+                        within,
+                    ) from None
+            time.sleep(nap)  # outside of the mutex: other threads may be luckier, and one may want to fork
+            nap = min(nap * 1.5, LONGEST_NAP)
+
+    def close(self) -> None:
+        """Let go of the file; the next use opens it again."""
+        with self._mutex:
+            self._drop()
+
+    def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
+        me = threading.get_ident()
+        if self._busy_with == me:  # a signal's handler asks while its own thread is in here
+            raise self._refused("this thread is in the middle of an ask", "do not use locks in a signal's handler")
+        if not self._mutex.acquire(timeout=within):
+            raise _Busy
+        try:
+            self._busy_with = me
+            return self._carried_out(act, begin)
+        finally:
+            self._busy_with = 0
+            self._mutex.release()
+
+    def _carried_out(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        is_committing = False
+        try:
+            db = self._opened()
+            db.execute(begin)
+            self._refuse_replaced()
+            result = act(db)
+            is_committing = True
+            db.execute("COMMIT")
+        except BaseException as error:
+            self._roll_back()
+            if isinstance(error, sqlite3.Error | OSError | Unfit):
+                raise self._trouble(error, is_committing=is_committing) from error
+            raise
+        return result
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._pid != os.getpid():
+            self._abandon()
+        if self._is_inherited:
+            raise Unfit("this process was forked while it was open", "fork with os.fork, or before the first lock")
+        if self._db is None:
+            self._open()
+        return cast("sqlite3.Connection", self._db)
+
+    def _open(self) -> None:
+        """Open the file, or make it; only ever while this process has no other handle on it.
+
+        (Closing any handle would drop the locks that SQLite holds through another: so POSIX wants it.)
+        """
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise Unfit(f"SQLite {sqlite3.sqlite_version} is too old", f"use one from {'.'.join(map(str, OLDEST))} on")
+        if self._place.is_ours:
+            self._place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        found = os.stat(self._path)
+        if found.st_mode & 0o077:
+            os.chmod(self._path, 0o600)
+        db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None, check_same_thread=False)
+        try:
+            self._make_ready(db)
+        except BaseException:
+            db.close()
+            raise
+        was, self._db, self._file = self._file, db, (found.st_dev, found.st_ino)
+        if was is not None and was != self._file:
+            self._renewed()
+
+    def _make_ready(self, db: sqlite3.Connection) -> None:
+        db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise Unfit("its file system has no shared memory", "name a file on a local disk")
+        db.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes back, the next boot would drop anyway
+        db.execute("BEGIN IMMEDIATE")
+        prepare(db, self.boot, self._listens)
+        db.execute("COMMIT")
+
+    def _refuse_replaced(self) -> None:
+        """A file that was deleted can still be written to, but nobody else would ever see it."""
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._file:
+            self._drop()
+            raise Unfit(
+                "the file was deleted or replaced", "leases in it are lost: put nothing in its place, ask again"
+            )
+
+    def _roll_back(self) -> None:
+        if self._db is not None and self._db.in_transaction:
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            db, self._db = self._db, None
+            with suppress(sqlite3.Error):
+                db.close()
+
+    def _trouble(self, error: Exception, *, is_committing: bool) -> Exception:
+        """What to tell of an error; a busy file is not one yet."""
+        if isinstance(error, Unfit):
+            return self._refused(error.why, error.fix)
+        if isinstance(error, OSError):
+            return self._refused(error.strerror or str(error), "check its folder")
+        code = getattr(error, "sqlite_errorname", "")
+        if code.startswith("SQLITE_BUSY"):
+            return _Busy()
+        why, fix = next(
+            (told for start, told in TROUBLES.items() if code.startswith(start)), (str(error), "check its disk")
+        )
+        if is_committing and not code.startswith("SQLITE_FULL"):
+            return StoreUnreachable(self._place.url, after=0.0, why=why, fix=fix)
+        return self._refused(why, fix)
+
+    def _refused(self, why: str, fix: str, after: float = 0.0) -> StoreRefused:
+        return StoreRefused(self._place.url, after=after, why=why, fix=fix)
+
+    # Fork. SQLite's own bookkeeping must not be copied while a file is open: a child would believe that it holds
+    # the parent's locks. So the file is closed before every fork, and opened again at the next use, on both sides.
+
+    def before_fork(self) -> None:
+        """Close the file, and keep every thread from opening it."""
+        is_inside = self._busy_with == threading.get_ident()
+        if not is_inside and self._mutex.acquire(timeout=FORK_WAITS):
+            self._is_forking = True
+            self._drop()
+
+    def after_fork_in_parent(self) -> None:
+        """Let the threads go on."""
+        if self._is_forking:
+            self._is_forking = False
+            self._mutex.release()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew; the threads that may have held the mutex were not copied."""
+        self._mutex, self._busy_with, self._is_forking = threading.Lock(), 0, False
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """In a child: a handle that could not be closed before is the parent's. It is neither used nor ever closed."""
+        self._pid = os.getpid()
+        if self._db is not None:
+            _keep_for_ever(self._db)
+            self._db, self._is_inherited = None, True
+
+
+class _Busy(Exception):  # noqa: N818 - it does not leave this file
+    """Another process is writing just now."""
+
+
+TROUBLES = {
+    "SQLITE_FULL": ("the disk is full", "free some space there"),
+    "SQLITE_READONLY": ("it cannot be written", "make the file and its folder writable for this user"),
+    "SQLITE_CANTOPEN": ("it cannot be opened", "check that its folder is there and writable for this user"),
+    "SQLITE_NOTADB": ("it is damaged, or not a database", "stop all that use it, and move it away: a new one is made"),
+    "SQLITE_CORRUPT": ("it is damaged", "stop all that use it, and move it away: a new one is made"),
+    "SQLITE_IOERR": ("its disk fails", "check the disk"),
+}
+
+
+def _keep_for_ever(db: sqlite3.Connection) -> None:
+    """Nobody may close it, the interpreter at its end included."""
+    import ctypes  # noqa: PLC0415 - needed by next to nobody
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+
+
+_databases: WeakSet[Database] = WeakSet()
+
+
+def _for_each(act: Callable[[Database], None]) -> Callable[[], None]:
+    def act_on_all() -> None:
+        for database in list(_databases):
+            act(database)
+
+    return act_on_all
+
+
+os.register_at_fork(
+    before=_for_each(Database.before_fork),
+    after_in_parent=_for_each(Database.after_fork_in_parent),
+    after_in_child=_for_each(Database.after_fork_in_child),
+)

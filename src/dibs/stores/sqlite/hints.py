@@ -1,0 +1,163 @@
+"""Wake-ups between processes: datagrams that tell a waiter that the lock is its own.
+
+They are hints. One that is lost costs time, never the lock: the table tells its owner when it next asks.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from errno import EAGAIN, ENOBUFS
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Literal, cast
+
+from dibs.model.asks import Push
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+LONGEST_PATH = 100
+"""The most bytes the path of a socket may have; systems allow 103 or 107."""
+LARGEST = 512
+PATIENCE = 1.0
+"""How long a process may be too busy to take a hint before it is left to find out by itself."""
+
+Hint: TypeAlias = "tuple[Push, float]"
+
+
+def mailbox_folder(file: Path) -> Path:
+    """Where the sockets of a store are: beside its file, or if that path is too long, in the user's temporary folder."""
+    beside = Path(f"{file}-wake")
+    if _fits(beside):
+        return beside
+    elsewhere = Path(tempfile.gettempdir()) / f"dibs-{os.getuid()}"
+    return elsewhere if _fits(elsewhere) else Path(f"/tmp/dibs-{os.getuid()}")  # noqa: S108 - made private, and checked
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder / new_name())) <= LONGEST_PATH
+
+
+def new_name() -> str:
+    """For a socket: nobody else's."""
+    return os.urandom(8).hex()
+
+
+def worded(push: Push, granted_at: float) -> bytes:
+    """A hint as it is sent; `granted_at` by the boot clock, which all processes here share."""
+    return f"{push.kind} {push.owner} {push.fence} {granted_at!r}".encode()
+
+
+def read(data: bytes, channel: str) -> Hint | None:
+    """A hint as it was sent, or nothing if it is no such thing."""
+    try:
+        kind, owner, fence, granted_at = data.decode().split(" ")
+        if kind in {"handed", "evicted"}:
+            return Push(channel, owner, int(fence), cast("Literal['handed', 'evicted']", kind)), float(granted_at)
+    except ValueError:
+        pass
+    return None
+
+
+class Mailbox:
+    """A socket of our own, and the thread that reads it."""
+
+    def __init__(self, path: str, heard: Callable[[bytes], bool]) -> None:
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            _make_private(Path(path).parent)
+            self._socket.bind(path)
+        except BaseException:
+            self._socket.close()
+            raise
+        threading.Thread(target=_listen, args=(self._socket, heard), name="dibs-mailbox", daemon=True).start()
+
+    def is_there(self) -> bool:
+        """Whether others can still find it."""
+        return os.path.exists(self._path)  # noqa: PTH110 - on the way of every batch of renewals
+
+    def close(self) -> None:
+        """Stop listening."""
+        with suppress(OSError):
+            os.unlink(self._path)  # noqa: PTH108 - as above
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # its thread wakes up, and closes it
+
+    def abandon(self) -> None:
+        """In a forked child: it is the parent's, which must be seen to be dead when it is."""
+        self._socket.close()
+
+
+def _listen(box: socket.socket, heard: Callable[[bytes], bool]) -> None:
+    with box, suppress(OSError):
+        while data := box.recv(LARGEST):
+            if not heard(data):
+                return
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077 or folder.is_symlink():
+        raise PermissionError(0, f"{folder} is not a private folder of this user", str(folder))
+
+
+def clear_away(folder: Path) -> None:
+    """Remove the sockets of processes that died without doing so."""
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        for name in os.listdir(folder):  # noqa: PTH208 - names are all that is wanted
+            path = f"{folder}/{name}"
+            try:
+                probe.connect(path)
+            except ConnectionRefusedError:
+                with suppress(OSError):
+                    os.unlink(path)  # noqa: PTH108 - as above
+
+
+class Bell:
+    """Rings at other processes."""
+
+    def __init__(self) -> None:
+        self._stuck: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+        self._is_patient = threading.Lock()
+
+    def answers(self, channel: str) -> bool:
+        """Whether a process listens there."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect(channel)
+            except OSError:
+                return False
+            return True
+
+    def ring(self, channel: str, data: bytes) -> None:
+        """Send without waiting; if the process is too busy to take it, a thread of ours stays until it does."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker:
+            speaker.setblocking(False)
+            try:
+                speaker.sendto(data, channel)
+            except OSError as error:
+                if error.errno in {EAGAIN, ENOBUFS}:
+                    self._stuck.put((channel, data))
+                    self._stay()
+
+    def _stay(self) -> None:
+        if self._is_patient.acquire(blocking=False):
+            threading.Thread(target=self._insist, name="dibs-bell", daemon=True).start()
+
+    def _insist(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker, suppress(Empty):
+            speaker.settimeout(PATIENCE)
+            while True:
+                channel, data = self._stuck.get(timeout=PATIENCE)
+                with suppress(OSError):
+                    speaker.sendto(data, channel)
+        self._is_patient.release()
+        if not self._stuck.empty():
+            self._stay()

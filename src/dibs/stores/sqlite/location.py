@@ -1,0 +1,138 @@
+"""Where the file is, and whether that is a place for it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from dibs.errors import ConfigError
+
+FILE = "dibs.sqlite"
+MOUNTS = "/proc/self/mountinfo"
+MAGIC = b"SQLite format 3\0"
+
+NETWORKED = frozenset(
+    "9p afs beegfs ceph cifs coda davfs fuse.glusterfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "
+    "prl_fs smb2 smb3 smbfs vboxsf virtiofs vmhgfs".split()
+)
+"""File systems behind which another machine may stand: its processes would not see our locks, nor we theirs."""
+LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.ntfs-3g", "fuse.lxcfs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file for the embedded store."""
+
+    path: Path
+    is_ours: bool = False
+    """Whether its folder is dibs' own: made when it is missing."""
+
+    @property
+    def url(self) -> str:
+        """As people write it."""
+        return f"sqlite:///{quote(str(self.path))}"
+
+
+def default_location() -> Location:
+    """The user's own: one for all programs of that user on this machine."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise ConfigError("no home folder to keep the embedded store in: set HOME, or DIBS_URL to a store") from None
+    usual = home / "Library/Application Support" if sys.platform == "darwin" else home / ".local/state"
+    state = os.environ.get("XDG_STATE_HOME", "")
+    folder = Path(state) if Path(state).is_absolute() else usual
+    return Location(folder / "dibs" / FILE, is_ours=True)
+
+
+def location(url: str) -> Location:
+    """The file that a URL names: `sqlite:///relative/file`, `sqlite:////absolute/file`, `sqlite://` for the default."""
+    rest = url.partition("://")[2]
+    if not rest:
+        return default_location()
+    host, _, path = rest.partition("/")
+    if host or not path:
+        raise ConfigError(f"{url!r} names no file: write sqlite:///relative/file or sqlite:////absolute/file")
+    if "?" in path or "#" in path:
+        raise ConfigError(f"{url!r}: the embedded store takes no options in its URL")
+    path = unquote(path)
+    if path == ":memory:":
+        raise ConfigError(f"{url!r}: a store in memory goes by memory://")
+    if not path.isprintable():
+        raise ConfigError(f"{url!r} holds control characters")
+    return Location(Path(path).absolute())
+
+
+def refuse_unfit(place: Location) -> None:
+    """Say at once what would fail at the first use: a missing, foreign, unwritable or shared folder or file."""
+    try:
+        folder = _nearest_folder(place)
+        fault = _folder_fault(folder) or _file_fault(place.path)
+    except OSError as error:
+        fault = f"{error.strerror or error}: name a file that can be reached"
+    if fault:
+        raise ConfigError(f"no embedded store at {place.path}: {fault}")
+
+
+def _nearest_folder(place: Location) -> Path:
+    """The folder it is in; or the one that it can be made in, if it is ours to make."""
+    folder = place.path.parent
+    while place.is_ours and not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder.resolve(strict=True)
+
+
+def _folder_fault(folder: Path) -> str | None:
+    if not folder.is_dir():
+        return f"{folder} is not a folder"
+    if kind := _network(str(folder)):
+        return (
+            f"{folder} is on a network or shared file system ({kind}), where locks of other machines are not seen; "
+            "name a folder on a local disk, or set DIBS_URL to a Redis or Valkey that all machines share"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return f"{folder} cannot be written by this user; make it writable, or name another with DIBS_URL"
+    return None
+
+
+def _file_fault(path: Path) -> str | None:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        return "it is not a regular file; name another"
+    if not os.access(path, os.R_OK | os.W_OK):
+        return "the file cannot be read and written by this user; mend its permissions, or name another"
+    with path.open("rb") as file:
+        start = file.read(len(MAGIC))
+    if start and start != MAGIC:
+        return "the file is not a SQLite database; name another, or move it away"
+    return None
+
+
+def _network(folder: str) -> str | None:
+    """The kind of file system, if another machine may stand behind it."""
+    try:
+        mounts = Path(MOUNTS).read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:  # not Linux: we cannot tell
+        return None
+    kind = file_system(folder, mounts)
+    is_foreign = kind in NETWORKED or (kind.startswith("fuse.") and kind not in LOCAL_FUSE)
+    return kind if is_foreign else None
+
+
+def file_system(folder: str, mounts: str) -> str:
+    """The kind of file system that a folder is on, by the kernel's list of mounts (the last of the longest wins)."""
+    found, longest = "", -1
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        point = before.split(" ")[4].encode().decode("unicode_escape")
+        inside = folder == point or folder.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= longest:
+            found, longest = after.split(" ")[0], len(point)
+    return found

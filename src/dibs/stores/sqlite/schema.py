@@ -1,0 +1,115 @@
+"""What the file holds, and how an older one is brought up to date.
+
+The rule: `FORMAT` counts the versions of the tables. A file of an older format is migrated, step by step, in one
+transaction, by the first who opens it with a newer dibs; whoever still runs the older one notices at its next
+turn, and refuses. A file of a newer format is refused. So two versions never work on one file side by side.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+
+FORMAT = 1
+APPLICATION_ID = int.from_bytes(b"dibs")
+PAGE_SIZE = 1024
+"""A turn touches a few rows on a few pages and writes each of these pages whole: small ones are written faster."""
+
+# Leases, tickets and bars are timed by the machine's boot clock, what people see (`since`) by the wall clock.
+TABLES = """
+CREATE TABLE store (
+    format INTEGER NOT NULL,
+    last_fence INTEGER NOT NULL,
+    boot TEXT NOT NULL                    -- a lease does not outlive the boot that it was timed by
+);
+CREATE TABLE lock (                       -- a row while somebody holds it or waits for it
+    name TEXT PRIMARY KEY,
+    waiters INTEGER NOT NULL,
+    soonest REAL NOT NULL,                -- no ticket expires before this
+    shortest REAL NOT NULL,               -- no ticket has a shorter TTL than this
+    owner TEXT, fence INTEGER, ttl REAL, since REAL, expires_at REAL, channel TEXT, who TEXT, purpose TEXT
+) WITHOUT ROWID;
+CREATE TABLE ticket (
+    name TEXT NOT NULL, place INTEGER NOT NULL,
+    owner TEXT NOT NULL, ttl REAL NOT NULL, expires_at REAL NOT NULL,
+    channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, seen INTEGER NOT NULL, since REAL NOT NULL,
+    PRIMARY KEY (name, place)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX ticket_of_owner ON ticket (name, owner);
+CREATE TABLE bar (
+    name TEXT NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
+    PRIMARY KEY (name, owner)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: Mapping[int, str] = {}
+"""The script that takes a file from a format to the next one."""
+
+
+OTHER_CLOCK = "it is in use where another clock runs: in another container or virtual machine"
+
+
+class Unfit(Exception):  # noqa: N818 - it is caught next door and told as a refusal
+    """The file is not for us; says why, and what can be done about it."""
+
+    def __init__(self, why: str, fix: str) -> None:
+        self.why, self.fix = why, fix
+        super().__init__(why)
+
+
+def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -> None:
+    """Within a write transaction: make the tables or bring them up to date, and drop what an earlier boot left."""
+    [application_id] = db.execute("PRAGMA application_id").fetchone()
+    if application_id != APPLICATION_ID:
+        _create(db, boot)
+    [found, last_boot] = db.execute("SELECT format, boot FROM store").fetchone()
+    for step in range(found, FORMAT):
+        _run(db, MIGRATIONS[step])
+        db.execute("UPDATE store SET format = ?", (step + 1,))
+    if last_boot != boot:
+        _begin_anew(db, boot, listens)
+    check(max(found, FORMAT), boot, boot)
+
+
+def check(file_format: int, file_boot: str, boot: str) -> None:
+    """What every turn makes sure of: that nobody else has taken the file over since it was opened."""
+    if file_format > FORMAT:
+        raise Unfit(f"a newer dibs has written it, in format {file_format}", "upgrade dibs here and restart")
+    if file_boot != boot:
+        raise Unfit(OTHER_CLOCK, "give each container a file of its own, or all of them one Redis or Valkey")
+
+
+def sweep(db: sqlite3.Connection, now: float) -> None:
+    """Within a write transaction: drop what ran out long ago and nobody has asked about since."""
+    db.execute("DELETE FROM bar WHERE until < ?", (now,))
+    db.execute(
+        "DELETE FROM lock WHERE (owner IS NULL OR expires_at <= :now)"
+        " AND NOT EXISTS (SELECT 1 FROM ticket WHERE ticket.name = lock.name AND ticket.expires_at > :now)",
+        {"now": now},
+    )
+    db.execute("DELETE FROM ticket WHERE name NOT IN (SELECT name FROM lock)")
+
+
+def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -> None:
+    """The machine was started since: all who held or waited are gone. If one is not, its clock is not ours."""
+    channels = db.execute("SELECT channel FROM lock WHERE owner IS NOT NULL UNION SELECT channel FROM ticket")
+    if any(listens(channel) for (channel,) in channels):
+        raise Unfit(OTHER_CLOCK, "give each container a file of its own, or all of them one Redis or Valkey")
+    _run(db, "DELETE FROM lock; DELETE FROM ticket; DELETE FROM bar")
+    db.execute("UPDATE store SET boot = ?", (boot,))
+
+
+def _create(db: sqlite3.Connection, boot: str) -> None:
+    [tables] = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables:
+        raise Unfit("it holds another program's data", "name a file of its own for dibs")
+    _run(db, TABLES)
+    db.execute("INSERT INTO store VALUES (?, 0, ?)", (FORMAT, boot))
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _run(db: sqlite3.Connection, script: str) -> None:
+    """Each statement of a script; `executescript` would end the transaction first."""
+    for statement in script.split(";"):
+        if statement.strip():
+            db.execute(statement)
