@@ -35,7 +35,7 @@ MOST_LISTED = 1_000
 def connect(
     url: str | None = None, *, namespace: str = NAMESPACE, observers: Sequence[Observer] = (), quiet: bool = False
 ) -> Dibs:
-    """A client of the store at `url`, else at `DIBS_URL`, else of this machine's own. Opens nothing: the first use does.
+    """A client of the store at `url`, else at `DIBS_URL`, else of this machine's own. Nothing is opened until used.
 
     Keys are `namespace:name`. Events go to the `dibs` logger, unless `quiet`, and to the `observers`.
     `DIBS_REQUIRE_SHARED=1` refuses a store that other machines do not share.
@@ -43,14 +43,17 @@ def connect(
     chosen = _chosen_url(url)
     backend = open_store(EMBEDDED if chosen is None else chosen)
     _refuse_island(backend, is_default=chosen is None)
-    client = Dibs(backend, namespace=namespace, observers=observers if quiet else (LogReader(), *observers))
+    told = tuple(observers) if quiet else (LogReader(), *observers)
+    client = Dibs(backend, namespace=namespace, observers=told)
     if chosen is None and backend.server not in _told_of:
         _told_of.add(backend.server)
-        client._engine.tell(ChoseEmbedded(backend.server))  # noqa: SLF001 - it has just been made, here
+        for observer in told:
+            observer.on(ChoseEmbedded(backend.server))
     return client
 
 
 _told_of: set[str] = set()
+"""Embedded stores that were chosen unasked: of each, a process tells once."""
 
 
 class Dibs:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from dibs.model.value import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Acquired:
     """A lock was granted to us."""
 
@@ -15,7 +16,7 @@ class Acquired:
     waited: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JoinedQueue:
     """We stand in a lock's queue, behind so many others."""
 
@@ -24,7 +25,7 @@ class JoinedQueue:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Released:
     """We gave a lock back."""
 
@@ -33,7 +34,7 @@ class Released:
     held_for: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FoundBusy:
     """We did not get a lock, because somebody else has it."""
 
@@ -42,7 +43,7 @@ class FoundBusy:
     waited: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Lost:
     """We had a lock and cannot rely on it any more."""
 
@@ -51,7 +52,7 @@ class Lost:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HeldLong:
     """A lease was renewed for more than ten times its TTL: is its holder stuck?"""
 
@@ -61,7 +62,7 @@ class HeldLong:
     ttl: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Evicted:
     """Somebody took a lock from its holder by force."""
 
@@ -70,7 +71,7 @@ class Evicted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Abandoned:
     """A lease was forgotten without being released; it is released now."""
 
@@ -78,21 +79,21 @@ class Abandoned:
     fence: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ClosedWhileHolding:
     """A client was closed while leases of its were in use: they end now, and are free when their TTL is over."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ChoseEmbedded:
     """No store was named, so this machine's own is used: programs on other machines are not excluded."""
 
     server: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoreSilent:
     """The store did not answer; what depends on it is unsure until it does."""
 
@@ -100,14 +101,14 @@ class StoreSilent:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoreBack:
     """The store answers again."""
 
     after: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Stumbled:
     """Something failed that nobody waits for: the keeper's round, or a callback of the user's."""
 

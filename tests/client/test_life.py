@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import dibs
 from dibs import ClientClosed, ConfigError, Dibs, LeaseLost, LockBusy, StoreUnreachable
-from dibs.events import Abandoned, Acquired, ClosedWhileHolding, Event, JoinedQueue, Lost, Stumbled
+from dibs.events import Abandoned, Acquired, ChoseEmbedded, ClosedWhileHolding, Event, JoinedQueue, Lost, Stumbled
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 
@@ -32,12 +33,39 @@ def test_the_same_url_is_the_same_store() -> None:
             assert lease is not None
 
 
-def test_the_store_is_named_by_the_environment_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DIBS_URL", raising=False)
-    with pytest.raises(ConfigError, match="DIBS_URL"):
-        dibs.connect()
+def test_the_store_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIBS_URL", "memory://by-environment")
     assert repr(dibs.connect()) == "<Dibs memory://by-environment namespace='dibs'>"
+
+
+def test_without_a_name_it_is_this_machines_own_and_a_warning_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, diary: Diary
+) -> None:
+    monkeypatch.delenv("DIBS_URL", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    dibs.connect(observers=[diary], quiet=True)
+    with dibs.connect(observers=[diary], quiet=True) as d, d.lock("a"):
+        assert d.inspect("a").held is not None
+    [chosen] = diary.of(ChoseEmbedded)
+    assert chosen.server == f"sqlite:///{tmp_path}/dibs/dibs.sqlite"
+    assert not d.guarantee.across_machines
+
+
+@pytest.mark.parametrize("url", [None, "memory://", "sqlite://"])
+def test_a_store_of_this_machine_alone_can_be_forbidden(monkeypatch: pytest.MonkeyPatch, url: str | None) -> None:
+    monkeypatch.delenv("DIBS_URL", raising=False)
+    monkeypatch.setenv("DIBS_REQUIRE_SHARED", "1")
+    with pytest.raises(ConfigError, match="other machines do not share.*DIBS_URL"):
+        dibs.connect(url)
+    monkeypatch.setenv("DIBS_REQUIRE_SHARED", "maybe")
+    with pytest.raises(ConfigError, match="'maybe': say 1 or 0"):
+        dibs.connect(url)
+
+
+@pytest.mark.parametrize("url", ["", 7])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="name a store|is text"):
+        dibs.connect(url)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "nope://user:secret@host", "memory:// x", "memory://\n"])

@@ -22,6 +22,7 @@ from dibs.model.asks import (
     Queued,
     Renew,
     Said,
+    StillQueued,
 )
 from dibs.model.lock import MOST_WAITERS, Holder, LockState, Moment, Ticket, Turn, turn
 
@@ -273,13 +274,12 @@ class TestBarred:
 
 
 class TestKeepAlive:
-    def test_it_refreshes_a_ticket_and_tells_its_place(self) -> None:
+    def test_it_refreshes_a_ticket_and_tells_when_to_ask_again(self) -> None:
         table = Table()
-        fence = table.granted("ann")
+        table.granted("ann")
         table.queued("bob")
         table.now += 20
-        answer = table.ask(KeepAlive("bob", TTL))
-        assert answer == Queued(0, 10.0, Held("ann's host", "ann's purpose", NOW, TTL, 10.0, fence))
+        assert table.ask(KeepAlive("bob", TTL)) == StillQueued(10.0)
         ticket = table.lock.ticket("bob")
         assert ticket is not None
         assert (ticket.since, ticket.expires_at) == (NOW, NOW + 20 + TTL)
@@ -311,9 +311,8 @@ class TestKeepAlive:
         table.queued("bob")
         table.queued("cay")
         table.now += 5
-        answer = table.ask(KeepAlive("cay", TTL))
-        assert isinstance(answer, Queued)
-        assert (answer.position, answer.held.who) == (0, "bob's host")
+        assert table.ask(KeepAlive("cay", TTL)) == StillQueued(TTL)
+        assert table.holder == "bob"
         assert table.pushes == (handed("bob", table.last_fence),)
 
     def test_one_that_is_gone_still_serves_the_others(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from dibs.events import (
     Abandoned,
     Acquired,
+    ChoseEmbedded,
     ClosedWhileHolding,
     Event,
     Evicted,
@@ -48,6 +49,12 @@ LINES: list[tuple[Event, int, str]] = [
         ClosedWhileHolding(("a", "b")),
         logging.WARNING,
         "closed while holding 'a', 'b': free when their TTL is over",
+    ),
+    (
+        ChoseEmbedded("sqlite:////var/dibs.sqlite"),
+        logging.WARNING,
+        "no store was named: using sqlite:////var/dibs.sqlite, which only programs of this user on this machine share; "
+        "to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)",
     ),
     (StoreSilent("memory://", "no answer"), logging.WARNING, "no word from memory://: no answer"),
     (StoreBack(2.5), logging.INFO, "the store answers again, after 2.5s"),

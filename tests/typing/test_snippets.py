@@ -15,6 +15,7 @@ from typing import assert_type
 import pytest
 
 import dibs
+from dibs.events import Acquired
 
 
 def test_blocking_snippets() -> None:
@@ -86,6 +87,7 @@ def misuses(d: dibs.Dibs) -> None:
         lease.fence = 5  # type: ignore[misc]
         lease.extend(30)  # type: ignore[call-arg]
     dibs.connect("memory://", "shop")  # type: ignore[call-arg]
+    Acquired("a", 7, 0.0).fence = 8  # type: ignore[misc]
     print(dibs.nonsense)  # type: ignore[attr-defined]
 
 

@@ -19,10 +19,10 @@ async def ask(world: World, command: Command[T], within: float) -> T:
     give_up_at, tries = world.now() + within, 0
     while True:
         try:
-            return await world.ask(command, max(give_up_at - world.now(), 0.0))
+            return await world.ask(command, within)
         except StoreRefused:
             pause = backoff(tries, world.token())
             if world.now() + pause >= give_up_at:
                 raise
         await world.pause(pause)
-        tries += 1
+        within, tries = max(give_up_at - world.now(), 0.0), tries + 1

@@ -79,7 +79,8 @@ class Desk:
         """Take a lease into the keeper's care."""
         self.seen_fence = max(self.seen_fence, hold.fence)
         self.holds[hold.owner] = hold
-        self.look_after(min(hold.renew_at(), hold.tenure.trusted_until))
+        if hold.tenure.renew_at < self.wakes_at:
+            self.look_after(min(hold.renew_at(), hold.tenure.trusted_until))
 
     def strike(self, hold: Hold) -> None:
         """Take a lease out of the keeper's care."""

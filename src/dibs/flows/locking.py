@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, cast
 from weakref import ref
@@ -17,6 +16,7 @@ from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, 
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
+from dibs.model.value import value
 from dibs.ports.world import AskAgain, Handed, Taken
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Watchers = Sequence[Callable[[LeaseLost], object]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Denied:
     """Somebody else had the lock for as long as we were told to wait."""
 
@@ -36,7 +36,7 @@ class Denied:
     waited: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Circumstances:
     """Who asks: what it is inside of already, whom to tell of a loss, and the object that stands for the lease."""
 
@@ -193,12 +193,13 @@ class _Asking:
         if self._desk.is_closed:
             raise ClientClosed("wait for a lock")
         world, store, request = self._world, self._desk.store, self._request
-        ends_at = min(world.now() + PATIENCE, self._patient_until())
+        now = world.now()
+        ends_at = min(now + PATIENCE, self._patient_until())
         store_time = world.store_time()
         if store_time is None:
-            store_time = await world.ask(store.time(), max(ends_at - world.now(), A_MOMENT))
-        self._asked_at = world.now()
-        within = max(ends_at - self._asked_at, A_MOMENT)
+            store_time = await world.ask(store.time(), max(ends_at - now, A_MOMENT))
+            now = world.now()
+        self._asked_at, within = now, max(ends_at - now, A_MOMENT)
         wish = Acquire(
             self._owner,
             request.ttl,
@@ -262,10 +263,10 @@ class _Asking:
         self._desk.look_after(waiting.keep_at)
 
     def _enter(self, fence: int, tenure: Tenure) -> Hold | None:
-        """Begin to hold, unless the grant was taken back or is too old to be trusted."""
-        now, desk = self._world.now(), self._desk
-        if fence in self._void or tenure.judge(now) is Verdict.LOST:
+        """Begin to hold, unless the grant was taken back. That it can be trusted has just been seen."""
+        if fence in self._void:
             return None
+        now, desk = self._world.now(), self._desk
         hold = Hold(self._request, self._owner, fence, tenure, now - self.began_at, self._bar(), self._by.watchers)
         if self._by.bearer is not None:
             hold.bearer = ref(self._by.bearer, lambda _: desk.abandon(hold))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from dibs.model.value import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Acquire:
     """Give me the lock, or a place in the queue; asked again by the same owner it changes nothing but the TTL."""
 
@@ -21,7 +22,7 @@ class Acquire:
     queue: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KeepAlive:
     """I still wait: keep my ticket. Never creates one."""
 
@@ -29,7 +30,7 @@ class KeepAlive:
     ttl: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Renew:
     """I still work: keep my lease. Never creates one."""
 
@@ -38,7 +39,7 @@ class Renew:
     ttl: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Leave:
     """Remove every trace of me: a ticket is left, a lease released.
 
@@ -49,7 +50,7 @@ class Leave:
     bar_until: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Evict:
     """Take the lock from whoever holds it with this fence."""
 
@@ -59,7 +60,7 @@ class Evict:
 Ask = Acquire | KeepAlive | Renew | Leave | Evict
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Held:
     """What others may know of a holder; its owner token stays its own."""
 
@@ -71,14 +72,14 @@ class Held:
     fence: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Granted:
     """The lock is yours, under this fence."""
 
     fence: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Queued:
     """You have a ticket; ask again in so many seconds unless you hear something.
 
@@ -90,14 +91,14 @@ class Queued:
     held: Held
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StillQueued:
     """Your ticket was kept alive; no need to ask again before so many seconds have passed."""
 
     ask_again_in: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Busy:
     """Somebody else has it, and you did not want to wait (or too many do)."""
 
@@ -124,7 +125,7 @@ EvictAnswer = Literal[Said.EVICTED, Said.CHANGED, Said.GONE]
 Answer = Granted | Queued | StillQueued | Busy | Said
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Push:
     """What the store tells a process unasked: a lock was handed to an owner of its, or taken from one."""
 

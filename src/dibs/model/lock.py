@@ -21,7 +21,7 @@ over and keeps its place. One owner never has both a ticket and the lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from dibs.model.asks import (
@@ -41,12 +41,13 @@ from dibs.model.asks import (
     StillQueued,
 )
 from dibs.model.fence import next_fence
+from dibs.model.value import value
 
 MOST_WAITERS = 10_000
 """A longer queue than this serves nobody: further askers are told that the lock is busy."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Holder:
     """Who has the lock, by which fence, until when."""
 
@@ -64,7 +65,7 @@ class Holder:
         return Holder(self.owner, self.fence, self.ttl, self.since, expires_at, self.channel, self.who, self.purpose)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ticket:
     """A place in the queue, dropped unless it is kept alive."""
 
@@ -78,7 +79,7 @@ class Ticket:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LockState:
     """All that a store keeps of one lock. Blank = as if it had never been heard of."""
 
@@ -109,7 +110,7 @@ class LockState:
         return LockState(holder, queue, barred)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Moment:
     """What a turn needs to know beside the lock: the store's clock, its fence counter, who listens."""
 
@@ -118,7 +119,7 @@ class Moment:
     listens: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Turn:
     """What came of one ask."""
 
@@ -191,7 +192,7 @@ def held(holder: Holder, now: float) -> Held:
 # The cells. Each gives the lock as it leaves it; an answer only where serving cannot change it.
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Done:
     lock: LockState
     answer: Answer | None = None
@@ -270,7 +271,7 @@ def _without(queue: tuple[Ticket, ...], owner: str) -> tuple[Ticket, ...]:
 _Cell = Callable[[LockState, Any, float], _Done]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Cells:
     free: _Cell
     mine: _Cell

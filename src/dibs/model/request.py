@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dibs.model.value import value
 
 PATIENCE = 2.0
 """How long a store may be silent before we say so, where no `wait` says otherwise."""
@@ -11,7 +11,7 @@ A_MOMENT = 0.1
 """The least time that an answer is given to arrive, also when the caller's wait is all but over."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """One wish for a lock; `wait` is `None` for as long as it takes."""
 

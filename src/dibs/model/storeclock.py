@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dibs.model.value import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StoreClock:
     """One reading: the store said `at` in answer to something we asked at `asked_at` of our own clock."""
 

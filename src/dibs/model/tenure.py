@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from dibs.model.value import value
 
 MARGIN = 0.1
 """The share of a TTL given up for clocks that run at different rates and threads that wake late."""
@@ -18,7 +19,7 @@ class Verdict(Enum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Tenure:
     """A span of trust, in seconds of the holder's own clock."""
 
@@ -42,11 +43,11 @@ class Tenure:
 
     def judge(self, now: float) -> Verdict:
         """Whether the lease stands at this moment."""
-        if now >= self.trusted_until:
-            return Verdict.LOST
-        if now >= self.unsure_at:
-            return Verdict.UNSURE
-        return Verdict.RENEW if now >= self.renew_at else Verdict.KEEP
+        if now < self.renew_at:
+            return Verdict.KEEP
+        if now < self.unsure_at:
+            return Verdict.RENEW
+        return Verdict.UNSURE if now < self.trusted_until else Verdict.LOST
 
     def is_stale(self, now: float) -> bool:
         """Too old to enter by, though not over: a grant heard this late is confirmed first."""

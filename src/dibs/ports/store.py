@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from dibs.model.value import value
 
 if TYPE_CHECKING:
     from dibs.model.asks import (
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Command(Generic[T_co]):
     """One question for a store: what to send, how to read the answer, and which of its servers to ask."""
 
@@ -31,7 +32,7 @@ class Command(Generic[T_co]):
     node: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """What came back over a wire, with the store's own time where the answer tells it."""
 

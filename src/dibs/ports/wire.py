@@ -45,8 +45,26 @@ class Line(Protocol):
         ...
 
 
+class Sleeper(Protocol):
+    """How one thread waits for what its line is told, when it can listen for itself."""
+
+    channel: str
+
+    def sleep(self, within: float) -> None:
+        """Listen until something comes or time is up. Only for the thread it was made for."""
+        ...
+
+    def wake(self) -> None:
+        """End the sleep. May be called from any thread."""
+        ...
+
+
 class Wire(Line, Protocol):
     """A line for threads: it can be waited on, too. Safe for many threads."""
+
+    def sleeper(self) -> Sleeper | None:
+        """The calling thread's own way to wait for pushes; `None` if somebody else listens and will tell it."""
+        ...
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         """Send and wait for the reply; `StoreUnreachable` when there is none in time."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dibs.errors import StoreUnreachable
 from dibs.model.asks import StillQueued
+from dibs.model.value import value
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command
@@ -18,7 +18,7 @@ Outcome: TypeAlias = T | StoreUnreachable
 """What became of one of several commands."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Handed:
     """The lock is ours. `asked_at`: the latest moment of our own clock that was surely before the grant."""
 
@@ -26,14 +26,14 @@ class Handed:
     asked_at: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Taken:
     """The grant with this fence was taken back."""
 
     fence: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AskAgain:
     """Something broke that may have cost us a message: our ticket is gone, or a connection was made anew."""
 

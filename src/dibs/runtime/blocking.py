@@ -17,7 +17,7 @@ from dibs.ports.store import Reply
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command
-    from dibs.ports.wire import Wire
+    from dibs.ports.wire import Sleeper, Wire
     from dibs.ports.world import Outcome, Wake
 
 T = TypeVar("T")
@@ -50,12 +50,14 @@ class BlockingWorld:
         return None if self._clock is None else self._clock.reading(self.now())
 
     def listen(self) -> BlockingInbox:
-        return BlockingInbox(self._wire.channel, self.now)
+        sleeper = self._wire.sleeper()
+        return BlockingInbox(self._wire.channel, self.now) if sleeper is None else ListeningInbox(sleeper, self.now)
 
     async def ask(self, command: Command[T], within: float) -> T:
         asked_at = self.now()
         reply = self._wire.send(command.words, command.node, within)
-        self._note_time(reply, asked_at)
+        if reply.at is not None:
+            self._clock = StoreClock(reply.at, asked_at)
         return command.read(reply.value)
 
     async def ask_all(
@@ -125,6 +127,27 @@ class BlockingInbox:
         while not self._wakes.empty():
             wakes.append(self._wakes.get())
         return wakes
+
+
+class ListeningInbox(BlockingInbox):
+    """Wake-ups that a thread listens for itself: nobody has to pass them on."""
+
+    def __init__(self, sleeper: Sleeper, now: Callable[[], float]) -> None:
+        super().__init__(sleeper.channel, now)
+        self._sleeper = sleeper
+
+    def put(self, wake: Wake) -> None:
+        super().put(wake)
+        self._sleeper.wake()
+
+    async def next(self, within: float) -> Wake | None:
+        wakes_at = self._now() + within
+        while self._wakes.empty():
+            left = wakes_at - self._now()
+            if left <= 0:
+                return None
+            self._sleeper.sleep(left)
+        return self._wakes.get()
 
 
 def _put(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import Evict
 from dibs.ports.store import Command
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     )
     from dibs.model.views import LockView
 
-T = TypeVar("T")
-
 
 class DirectLocks:
     """The dialect of the stores that need no translation; several namespaces share one of them."""
@@ -32,36 +30,30 @@ class DirectLocks:
         self._prefix, self._node = f"{namespace}:" if namespace else "", node
 
     def time(self) -> Command[float]:
-        return self._command("time")
+        return Command(("time",), _as_it_is, self._node)
 
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
-        return self._command("ask", self._key(name), ask)
+        return Command(("ask", self._prefix + name, ask), _as_it_is, self._node)
 
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:
-        return self._command("keep", [(self._key(name), ask) for name, ask in asks])
+        return Command(("keep", [(self._prefix + name, ask) for name, ask in asks]), _as_it_is, self._node)
 
     def leave(self, name: str, ask: Leave) -> Command[LeaveAnswer]:
-        return self._command("ask", self._key(name), ask)
+        return Command(("ask", self._prefix + name, ask), _as_it_is, self._node)
 
     def evict(self, name: str, fence: int) -> Command[EvictAnswer]:
-        return self._command("ask", self._key(name), Evict(fence))
+        return Command(("ask", self._prefix + name, Evict(fence)), _as_it_is, self._node)
 
     def inspect(self, name: str) -> Command[LockView]:
-        return Command(("inspect", self._key(name)), self._bare, self._node)
+        return Command(("inspect", self._prefix + name), self._bare, self._node)
 
     def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
-        words = ("held", self._key(prefix), limit)
+        words = ("held", self._prefix + prefix, limit)
         return Command(words, lambda views: [self._bare(view) for view in views], self._node)
-
-    def _command(self, *words: object) -> Command[Any]:
-        return Command(words, _as_it_is, self._node)
-
-    def _key(self, name: str) -> str:
-        return self._prefix + name
 
     def _bare(self, view: LockView) -> LockView:
         return replace(view, name=view.name[len(self._prefix) :])
 
 
-def _as_it_is(reply: T) -> T:
+def _as_it_is(reply: Any) -> Any:
     return reply

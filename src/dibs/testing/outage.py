@@ -80,6 +80,7 @@ class _TroubledLine:
 class _TroubledWire(_TroubledLine):
     def __init__(self, outage: Outage, wire: Wire) -> None:
         super().__init__(outage, wire)
+        self.sleeper = wire.sleeper
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         heard, outcomes = threading.Event(), list["Reply | StoreUnreachable"]()

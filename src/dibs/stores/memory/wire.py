@@ -106,6 +106,9 @@ class MemoryWire:
             outcome = error
         heard(outcome)
 
+    def sleeper(self) -> None:
+        return None
+
     def close(self) -> None:
         self._is_open = False
         self._backend.hang_up(self)

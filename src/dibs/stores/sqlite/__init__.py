@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dibs.stores.sqlite.location import Location, default_location
-from dibs.stores.sqlite.wire import SqliteBackend, open_at, open_store
+from dibs.stores.sqlite.backend import SqliteBackend, open_store
+from dibs.stores.sqlite.location import Location
 
-__all__ = ["Location", "SqliteBackend", "default_location", "open_at", "open_store"]
+__all__ = ["Location", "SqliteBackend", "open_store"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,7 @@ def boot_id() -> str:
 def _time_namespace() -> str:
     """A container may have a boot clock of its own."""
     with suppress(OSError):
-        return os.readlink("/proc/self/ns/time")
+        return str(Path("/proc/self/ns/time").readlink())
     return "time"
 
 

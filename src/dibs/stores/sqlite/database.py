@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from dibs.errors import StoreRefused, StoreUnreachable
@@ -23,34 +23,38 @@ T = TypeVar("T")
 OLDEST = (3, 24, 0)
 SHORTEST_NAP, LONGEST_NAP = 0.000_05, 0.002
 """How long to wait for another process's transaction, which usually takes less than the shortest of these."""
+LOOK_EVERY = 0.25
+"""How often to see whether the file is still there."""
 FORK_WAITS = 2.0
 
 
 class Database:
     """One file. It is opened at the first use, and again after it was closed, replaced or forked away from."""
 
-    def __init__(self, place: Location, listens: Callable[[str], bool], renewed: Callable[[], None]) -> None:
-        self._place, self._path, self._listens, self._renewed = place, str(place.path), listens, renewed
+    def __init__(self, place: Location, listens: Callable[[str], bool], replaced: Callable[[], None]) -> None:
+        self._place, self._path, self._listens, self._replaced = place, str(place.path), listens, replaced
         self.boot = boot_id()
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
-        self._pid, self._is_inherited, self._is_forking = os.getpid(), False, False
+        self._look_at = 0.0
         self._mutex, self._busy_with = threading.Lock(), 0
+        self._is_forking = self._is_inherited = False
         _databases.add(self)
 
-    def transact(self, act: Callable[[sqlite3.Connection], T], *, writes: bool, within: float) -> T:
-        """Do something in one transaction; `StoreRefused` if it surely was not done, `StoreUnreachable` if who knows."""
-        began, nap = time.monotonic(), SHORTEST_NAP
+    def transact(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
+        """Do something in one transaction.
+
+        `StoreRefused` if it surely was not done, `StoreUnreachable` if who knows.
+        """
+        give_up_at, nap = time.monotonic() + within, SHORTEST_NAP
         while True:
-            left = within - (time.monotonic() - began)
             try:
-                return self._transact_now(act, "BEGIN IMMEDIATE" if writes else "BEGIN", max(left, 0.0))
+                return self._transact_now(act, begin, within)
             except _Busy:
-                if left <= nap:
+                within = give_up_at - time.monotonic()
+                if within <= nap:
                     raise self._refused(
-                        "another process keeps it locked",
-                        "look for one that was stopped in the middle of a write",
-                        within,
+                        "another process keeps it locked", "look for one that was stopped in the middle of a write"
                     ) from None
             time.sleep(nap)  # outside of the mutex: other threads may be luckier, and one may want to fork
             nap = min(nap * 1.5, LONGEST_NAP)
@@ -61,57 +65,42 @@ class Database:
             self._drop()
 
     def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
-        me = threading.get_ident()
+        me, is_committing = threading.get_ident(), False
         if self._busy_with == me:  # a signal's handler asks while its own thread is in here
             raise self._refused("this thread is in the middle of an ask", "do not use locks in a signal's handler")
-        if not self._mutex.acquire(timeout=within):
+        if not self._mutex.acquire(timeout=max(within, 0.0)):
             raise _Busy
         try:
             self._busy_with = me
-            return self._carried_out(act, begin)
-        finally:
-            self._busy_with = 0
-            self._mutex.release()
-
-    def _carried_out(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
-        is_committing = False
-        try:
-            db = self._opened()
+            db = self._db or self._opened()
             db.execute(begin)
-            self._refuse_replaced()
+            if time.monotonic() >= self._look_at:
+                self._refuse_replaced()
             result = act(db)
             is_committing = True
             db.execute("COMMIT")
-        except BaseException as error:
+        except (sqlite3.Error, OSError, Unfit) as error:
             self._roll_back()
-            if isinstance(error, sqlite3.Error | OSError | Unfit):
-                raise self._trouble(error, is_committing=is_committing) from error
+            raise self._trouble(error, is_committing=is_committing) from error
+        except BaseException:
+            self._roll_back()
             raise
+        finally:
+            self._busy_with = 0
+            self._mutex.release()
         return result
 
     def _opened(self) -> sqlite3.Connection:
-        if self._pid != os.getpid():
-            self._abandon()
-        if self._is_inherited:
-            raise Unfit("this process was forked while it was open", "fork with os.fork, or before the first lock")
-        if self._db is None:
-            self._open()
-        return cast("sqlite3.Connection", self._db)
-
-    def _open(self) -> None:
         """Open the file, or make it; only ever while this process has no other handle on it.
 
         (Closing any handle would drop the locks that SQLite holds through another: so POSIX wants it.)
         """
+        if self._is_inherited:
+            raise Unfit("this process was forked while it was open", "fork with os.fork, or before the first lock")
         if sqlite3.sqlite_version_info < OLDEST:
             raise Unfit(f"SQLite {sqlite3.sqlite_version} is too old", f"use one from {'.'.join(map(str, OLDEST))} on")
-        if self._place.is_ours:
-            self._place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        found = os.stat(self._path)
-        if found.st_mode & 0o077:
-            os.chmod(self._path, 0o600)
+        self._make_private_file()
+        found = self._place.path.stat()
         db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
             self._make_ready(db)
@@ -120,7 +109,16 @@ class Database:
             raise
         was, self._db, self._file = self._file, db, (found.st_dev, found.st_ino)
         if was is not None and was != self._file:
-            self._renewed()
+            self._replaced()
+        return db
+
+    def _make_private_file(self) -> None:
+        if self._place.is_ours:
+            self._place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if self._place.path.stat().st_mode & 0o077:
+            self._place.path.chmod(0o600)
 
     def _make_ready(self, db: sqlite3.Connection) -> None:
         db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
@@ -133,16 +131,18 @@ class Database:
         db.execute("COMMIT")
 
     def _refuse_replaced(self) -> None:
-        """A file that was deleted can still be written to, but nobody else would ever see it."""
+        """A file that was deleted can still be written to, but nobody else would ever see it. So look now and then.
+
+        Not each time, as that costs as much as another lock; leases in a deleted file live on for longer anyway.
+        """
         try:
-            found = os.stat(self._path)
+            found = self._place.path.stat()
         except FileNotFoundError:
             found = None
         if found is None or (found.st_dev, found.st_ino) != self._file:
             self._drop()
-            raise Unfit(
-                "the file was deleted or replaced", "leases in it are lost: put nothing in its place, ask again"
-            )
+            raise Unfit("the file was deleted or replaced", "what was held in it is lost; the next ask makes a new one")
+        self._look_at = time.monotonic() + LOOK_EVERY
 
     def _roll_back(self) -> None:
         if self._db is not None and self._db.in_transaction:
@@ -164,15 +164,14 @@ class Database:
         code = getattr(error, "sqlite_errorname", "")
         if code.startswith("SQLITE_BUSY"):
             return _Busy()
-        why, fix = next(
-            (told for start, told in TROUBLES.items() if code.startswith(start)), (str(error), "check its disk")
-        )
+        known = (told for start, told in TROUBLES.items() if code.startswith(start))
+        why, fix = next(known, (str(error), "check its disk"))
         if is_committing and not code.startswith("SQLITE_FULL"):
             return StoreUnreachable(self._place.url, after=0.0, why=why, fix=fix)
         return self._refused(why, fix)
 
-    def _refused(self, why: str, fix: str, after: float = 0.0) -> StoreRefused:
-        return StoreRefused(self._place.url, after=after, why=why, fix=fix)
+    def _refused(self, why: str, fix: str) -> StoreRefused:
+        return StoreRefused(self._place.url, after=0.0, why=why, fix=fix)
 
     # Fork. SQLite's own bookkeeping must not be copied while a file is open: a child would believe that it holds
     # the parent's locks. So the file is closed before every fork, and opened again at the next use, on both sides.
@@ -191,19 +190,14 @@ class Database:
             self._mutex.release()
 
     def after_fork_in_child(self) -> None:
-        """Begin anew; the threads that may have held the mutex were not copied."""
+        """Begin anew. A handle that could not be closed is the parent's: it is neither used nor ever closed."""
         self._mutex, self._busy_with, self._is_forking = threading.Lock(), 0, False
-        self._abandon()
-
-    def _abandon(self) -> None:
-        """In a child: a handle that could not be closed before is the parent's. It is neither used nor ever closed."""
-        self._pid = os.getpid()
         if self._db is not None:
             _keep_for_ever(self._db)
             self._db, self._is_inherited = None, True
 
 
-class _Busy(Exception):  # noqa: N818 - it does not leave this file
+class _Busy(Exception):
     """Another process is writing just now."""
 
 

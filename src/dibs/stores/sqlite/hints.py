@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LONGEST_PATH = 100
 """The most bytes the path of a socket may have; systems allow 103 or 107."""
 LARGEST = 512
+LONGEST_NAP = 3600.0
+"""How long to listen at a time: a socket takes no endless timeout."""
 PATIENCE = 1.0
 """How long a process may be too busy to take a hint before it is left to find out by itself."""
 
@@ -31,7 +33,7 @@ Hint: TypeAlias = "tuple[Push, float]"
 
 
 def mailbox_folder(file: Path) -> Path:
-    """Where the sockets of a store are: beside its file, or if that path is too long, in the user's temporary folder."""
+    """Where the sockets of a store are: beside its file or, if that path is too long, in a temporary folder."""
     beside = Path(f"{file}-wake")
     if _fits(beside):
         return beside
@@ -40,12 +42,18 @@ def mailbox_folder(file: Path) -> Path:
 
 
 def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder / new_name())) <= LONGEST_PATH
+    return len(os.fsencode(folder / f"{new_name()}.{10**6}")) <= LONGEST_PATH
 
 
 def new_name() -> str:
     """For a socket: nobody else's."""
     return os.urandom(8).hex()
+
+
+def home(channel: str) -> str:
+    """The line's own mailbox, to which a thread's (`line.thread`) belongs."""
+    folder, _, name = channel.rpartition("/")
+    return f"{folder}/{name.partition('.')[0]}"
 
 
 def worded(push: Push, granted_at: float) -> bytes:
@@ -65,10 +73,10 @@ def read(data: bytes, channel: str) -> Hint | None:
 
 
 class Mailbox:
-    """A socket of our own, and the thread that reads it."""
+    """A socket of our own, for hints that others send."""
 
-    def __init__(self, path: str, heard: Callable[[bytes], bool]) -> None:
-        self._path = path
+    def __init__(self, path: str) -> None:
+        self.path, self.is_closed, self._pid = path, False, os.getpid()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             _make_private(Path(path).parent)
@@ -76,26 +84,48 @@ class Mailbox:
         except BaseException:
             self._socket.close()
             raise
+
+    def listen(self, heard: Callable[[bytes], bool]) -> None:
+        """Read what comes on a thread of its own, as long as it is heard."""
         threading.Thread(target=_listen, args=(self._socket, heard), name="dibs-mailbox", daemon=True).start()
+
+    def next(self, within: float) -> bytes | None:
+        """What comes next, if anything does in time."""
+        try:
+            self._socket.settimeout(min(within, LONGEST_NAP))
+            return self._socket.recv(LARGEST)
+        except OSError:  # nothing came, or it was closed
+            return None
+
+    def knock(self) -> None:
+        """Wake up whoever reads it. If it is full, he will wake up anyway."""
+        with suppress(OSError), _speaker() as speaker:
+            speaker.sendto(b"?", self.path)
 
     def is_there(self) -> bool:
         """Whether others can still find it."""
-        return os.path.exists(self._path)  # noqa: PTH110 - on the way of every batch of renewals
+        return os.path.exists(self.path)  # noqa: PTH110 - looked at again and again
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening. In a forked child, where it may be collected before anybody is told of the fork, let it go."""
+        if self._pid != os.getpid():
+            self.abandon()
+            return
+        self.is_closed = True
         with suppress(OSError):
-            os.unlink(self._path)  # noqa: PTH108 - as above
+            os.unlink(self.path)  # noqa: PTH108 - as above
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # its thread wakes up, and closes it
+            self._socket.shutdown(socket.SHUT_RDWR)  # whoever reads it wakes up
+        self._socket.close()
 
     def abandon(self) -> None:
         """In a forked child: it is the parent's, which must be seen to be dead when it is."""
+        self.is_closed = True
         self._socket.close()
 
 
 def _listen(box: socket.socket, heard: Callable[[bytes], bool]) -> None:
-    with box, suppress(OSError):
+    with suppress(OSError):
         while data := box.recv(LARGEST):
             if not heard(data):
                 return
@@ -121,38 +151,49 @@ def clear_away(folder: Path) -> None:
 
 
 class Bell:
-    """Rings at other processes."""
+    """Rings at other processes. Its sockets are this process's alone, and open until it is closed."""
 
     def __init__(self) -> None:
+        self._probe: socket.socket | None = None
+        self._speaker: socket.socket | None = None
         self._stuck: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
         self._is_patient = threading.Lock()
 
     def answers(self, channel: str) -> bool:
-        """Whether a process listens there."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.connect(channel)
-            except OSError:
-                return False
-            return True
+        """Whether a process listens there. For one thread at a time."""
+        if self._probe is None:
+            self._probe = _speaker()
+        try:
+            self._probe.connect(channel)
+        except OSError:
+            return False
+        return True
 
     def ring(self, channel: str, data: bytes) -> None:
         """Send without waiting; if the process is too busy to take it, a thread of ours stays until it does."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker:
-            speaker.setblocking(False)
-            try:
-                speaker.sendto(data, channel)
-            except OSError as error:
-                if error.errno in {EAGAIN, ENOBUFS}:
-                    self._stuck.put((channel, data))
-                    self._stay()
+        if self._speaker is None:
+            self._speaker = _speaker()
+        try:
+            self._speaker.sendto(data, channel)
+            os.sched_yield()  # or the one we woke up may have to wait until this processor has nothing else to do
+        except OSError as error:
+            if error.errno in {EAGAIN, ENOBUFS}:
+                self._stuck.put((channel, data))
+                self._stay()
+
+    def close(self) -> None:
+        """Until it is used again."""
+        for speaker in (self._probe, self._speaker):
+            if speaker is not None:
+                speaker.close()
+        self._probe = self._speaker = None
 
     def _stay(self) -> None:
         if self._is_patient.acquire(blocking=False):
             threading.Thread(target=self._insist, name="dibs-bell", daemon=True).start()
 
     def _insist(self) -> None:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker, suppress(Empty):
+        with _speaker() as speaker, suppress(Empty):
             speaker.settimeout(PATIENCE)
             while True:
                 channel, data = self._stuck.get(timeout=PATIENCE)
@@ -161,3 +202,9 @@ class Bell:
         self._is_patient.release()
         if not self._stuck.empty():
             self._stay()
+
+
+def _speaker() -> socket.socket:
+    speaker = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    speaker.setblocking(False)  # noqa: FBT003 - it takes no other
+    return speaker

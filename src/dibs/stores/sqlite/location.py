@@ -16,8 +16,33 @@ MOUNTS = "/proc/self/mountinfo"
 MAGIC = b"SQLite format 3\0"
 
 NETWORKED = frozenset(
-    "9p afs beegfs ceph cifs coda davfs fuse.glusterfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs "
-    "prl_fs smb2 smb3 smbfs vboxsf virtiofs vmhgfs".split()
+    # fmt: off
+    [
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "coda",
+        "davfs",
+        "gfs2",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "ocfs2",
+        "orangefs",
+        "prl_fs",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "vboxsf",
+        "virtiofs",
+        "vmhgfs",
+    ]
+    # fmt: on
 )
 """File systems behind which another machine may stand: its processes would not see our locks, nor we theirs."""
 LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.ntfs-3g", "fuse.lxcfs"})

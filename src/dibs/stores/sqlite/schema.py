@@ -20,6 +20,7 @@ TABLES = """
 CREATE TABLE store (
     format INTEGER NOT NULL,
     last_fence INTEGER NOT NULL,
+    barred_until REAL NOT NULL,           -- no bar stands after this
     boot TEXT NOT NULL                    -- a lease does not outlive the boot that it was timed by
 );
 CREATE TABLE lock (                       -- a row while somebody holds it or waits for it
@@ -49,7 +50,7 @@ MIGRATIONS: Mapping[int, str] = {}
 OTHER_CLOCK = "it is in use where another clock runs: in another container or virtual machine"
 
 
-class Unfit(Exception):  # noqa: N818 - it is caught next door and told as a refusal
+class Unfit(Exception):
     """The file is not for us; says why, and what can be done about it."""
 
     def __init__(self, why: str, fix: str) -> None:
@@ -96,7 +97,7 @@ def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool
     if any(listens(channel) for (channel,) in channels):
         raise Unfit(OTHER_CLOCK, "give each container a file of its own, or all of them one Redis or Valkey")
     _run(db, "DELETE FROM lock; DELETE FROM ticket; DELETE FROM bar")
-    db.execute("UPDATE store SET boot = ?", (boot,))
+    db.execute("UPDATE store SET boot = ?, barred_until = 0", (boot,))
 
 
 def _create(db: sqlite3.Connection, boot: str) -> None:
@@ -104,7 +105,7 @@ def _create(db: sqlite3.Connection, boot: str) -> None:
     if tables:
         raise Unfit("it holds another program's data", "name a file of its own for dibs")
     _run(db, TABLES)
-    db.execute("INSERT INTO store VALUES (?, 0, ?)", (FORMAT, boot))
+    db.execute("INSERT INTO store VALUES (?, 0, 0, ?)", (FORMAT, boot))
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 

@@ -7,7 +7,7 @@ locks, or at the whole of a long queue, except to list them.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, cast
@@ -30,14 +30,13 @@ from dibs.model.asks import (
 from dibs.model.fence import next_fence
 from dibs.model.lock import MOST_WAITERS, Holder, held
 from dibs.model.views import LockView, Waiter
-from dibs.stores.sqlite.schema import check
+from dibs.stores.sqlite.schema import FORMAT, check
 
 _HOLDER = "owner, fence, ttl, since, expires_at, channel, who, purpose"
 
 LOOK = f"""
-SELECT format, boot, last_fence, (SELECT until FROM bar WHERE bar.name = :name AND bar.owner = :owner),
-       waiters, soonest, shortest, {_HOLDER}
-FROM store LEFT JOIN lock ON lock.name = :name
+SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest, {_HOLDER}
+FROM store LEFT JOIN lock ON lock.name = ?
 """
 KEEP_LOCK = "INSERT OR REPLACE INTO lock VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 DROP_LOCK = "DELETE FROM lock WHERE name = ?"
@@ -56,6 +55,8 @@ AHEAD = """
 SELECT count(*) FROM ticket
 WHERE name = :name AND place < (SELECT place FROM ticket WHERE name = :name AND owner = :owner)
 """
+BARRED = "SELECT 1 FROM bar WHERE name = ? AND owner = ? AND until >= ?"
+BARS_UNTIL = "UPDATE store SET barred_until = max(barred_until, ?)"
 BAR = "INSERT OR REPLACE INTO bar VALUES (?, ?, ?)"
 
 SHOW = f"SELECT {_HOLDER} FROM lock WHERE name = ? AND expires_at > ?"
@@ -72,11 +73,10 @@ class _Lock:
     """A lock's row, as a turn finds it and leaves it."""
 
     name: str
-    holder: Holder | None
     waiters: int
     soonest: float
     shortest: float
-    bars_asker: bool
+    holder: Holder | None
     is_changed: bool = False
 
     def hold(self, holder: Holder | None) -> None:
@@ -90,10 +90,10 @@ class SqliteTurn:
     """One command, carried out within a transaction that is open already."""
 
     def __init__(
-        self, db: sqlite3.Connection, *, now: float, wall: float, boot: str, listens: Callable[[str], bool]
+        self, db: sqlite3.Connection, now: float, wall: float, boot: str, listens: Callable[[str], bool]
     ) -> None:
         self._db, self._now, self._wall, self._boot, self._listens = db, now, wall, boot, listens
-        self._last_fence = 0
+        self._last_fence, self._barred_until = 0, 0.0
         self._has_joined: bool | None = None
         self.pushes: list[Push] = []
 
@@ -114,51 +114,42 @@ class SqliteTurn:
 
     def turn(self, name: str, ask: Ask) -> Answer:
         """Do one cell of the table, then serve the queue."""
-        owner = getattr(ask, "owner", "")
-        lock, last_fence = self._look(name, owner)
-        answer = self._cell(lock, ask)
+        lock = self._look(name)
+        last_fence = self._last_fence
+        answer = _CELLS[type(ask)](self, lock, ask)
         if lock.holder is None and lock.waiters:
-            self._serve(lock, asker=owner if answer is None else "")
+            self._serve(lock, asker=getattr(ask, "owner", "") if answer is None else "")
         if answer is None:
             answer = self._found(lock, ask)
-        self._keep(lock)
+        if lock.is_changed:
+            self._keep(lock)
         if self._last_fence != last_fence:
             self._db.execute(RAISE_FENCE, (self._last_fence,))
         return answer
 
-    def _look(self, name: str, owner: str) -> tuple[_Lock, int]:
-        """The lock without what has expired, and the fence counter."""
-        row = self._db.execute(LOOK, {"name": name, "owner": owner}).fetchone()
-        file_format, boot, self._last_fence, barred_until, waiters, soonest, shortest, *holder = row
-        check(file_format, boot, self._boot)
-        bars_asker = barred_until is not None and barred_until >= self._now
-        lock = _Lock(name, None, waiters or 0, soonest or inf, shortest or inf, bars_asker)
-        if holder[0] is not None:
-            lock.holder = Holder(*holder)
-            if lock.holder.expires_at <= self._now:
-                lock.hold(None)
+    def _look(self, name: str) -> _Lock:
+        """The lock without what has expired."""
+        row = self._db.execute(LOOK, (name,)).fetchone()
+        if row[0] != FORMAT or row[1] != self._boot:
+            check(row[0], row[1], self._boot)
+        self._last_fence, self._barred_until = row[2:4]
+        if row[4] is None:
+            return _Lock(name, 0, inf, inf, None)
+        waiters, soonest, shortest = row[4:7]
+        lock = _Lock(name, waiters, soonest, shortest, None if row[7] is None else Holder(*row[7:]))
+        if lock.holder is not None and lock.holder.expires_at <= self._now:
+            lock.hold(None)
         if lock.waiters and lock.soonest <= self._now:
             self._db.execute(DROP_EXPIRED, (name, self._now))
-            counted, soonest, shortest = self._db.execute(COUNT_QUEUE, (name,)).fetchone()
-            lock.count(counted, soonest or inf, shortest or inf)
-        return lock, self._last_fence
+            waiters, soonest, shortest = self._db.execute(COUNT_QUEUE, (name,)).fetchone()
+            lock.count(waiters, soonest or inf, shortest or inf)
+        return lock
 
-    def _cell(self, lock: _Lock, ask: Ask) -> Answer | None:
-        """What the ask does; an answer only where serving the queue cannot change it."""
-        match ask:
-            case Acquire():
-                return self._acquire(lock, ask)
-            case KeepAlive():
-                return self._keep_alive(lock, ask)
-            case Renew():
-                return self._renew(lock, ask)
-            case Leave():
-                return self._leave(lock, ask)
-            case Evict():
-                return self._evict(lock, ask)
+    # The cells of the table. Each gives an answer only where serving the queue cannot change it.
 
-    def _acquire(self, lock: _Lock, ask: Acquire) -> Answer | None:
-        if self._now > ask.not_after or lock.bars_asker:
+    def acquire(self, lock: _Lock, ask: Acquire) -> Answer | None:
+        """Take the lock or a place in the queue."""
+        if self._now > ask.not_after or self._is_barred(lock, ask.owner):
             return Said.REFUSED
         if lock.holder is None and not lock.waiters:
             self._grant(lock, ask.owner, ask.ttl, ask.channel, ask.who, ask.purpose, seen=ask.seen)
@@ -168,27 +159,32 @@ class SqliteTurn:
             self._join(lock, ask)
         return None
 
-    def _keep_alive(self, lock: _Lock, ask: KeepAlive) -> Answer | None:
+    def keep_alive(self, lock: _Lock, ask: KeepAlive) -> Answer | None:
+        """Keep a place, or a lock that was handed over unheard."""
         if lock.holder is not None and lock.holder.owner == ask.owner:
             lock.hold(lock.holder.until(self._now + ask.ttl))
             return None
         return None if self._refresh(lock, ask) else Said.GONE
 
-    def _renew(self, lock: _Lock, ask: Renew) -> Answer:
+    def renew(self, lock: _Lock, ask: Renew) -> Answer:
+        """Keep a lease."""
         if lock.holder is None or lock.holder.owner != ask.owner or lock.holder.fence != ask.fence:
             return Said.GONE
         lock.hold(lock.holder.until(self._now + ask.ttl))
         return Said.KEPT
 
-    def _leave(self, lock: _Lock, ask: Leave) -> Answer:
+    def leave(self, lock: _Lock, ask: Leave) -> Answer:
+        """Give up a ticket or a lease."""
         if ask.bar_until is not None and ask.bar_until >= self._now:
             self._db.execute(BAR, (lock.name, ask.owner, ask.bar_until))
+            self._db.execute(BARS_UNTIL, (ask.bar_until,))
         if lock.holder is not None and lock.holder.owner == ask.owner:
             lock.hold(None)
             return Said.RELEASED
         return Said.LEFT if self._forget(lock, ask.owner) else Said.GONE
 
-    def _evict(self, lock: _Lock, ask: Evict) -> Answer:
+    def evict(self, lock: _Lock, ask: Evict) -> Answer:
+        """Take the lock from its holder."""
         if lock.holder is None:
             return Said.GONE
         if lock.holder.fence != ask.fence:
@@ -198,13 +194,15 @@ class SqliteTurn:
         lock.hold(None)
         return Said.EVICTED
 
+    # What the cells are made of.
+
     def _serve(self, lock: _Lock, asker: str) -> None:
         """Give the free lock to the first live ticket; tell its process, unless it is the one who asks."""
-        for owner, ttl, channel, who, purpose, seen in self._db.execute(IN_ORDER, (lock.name,)):
-            if owner == asker or self._listens(channel):
-                break
-        else:
+        queue = self._db.execute(IN_ORDER, (lock.name,))
+        live = (ticket for ticket in queue if ticket[0] == asker or self._listens(ticket[2]))
+        if (first := next(live, None)) is None:
             return
+        owner, ttl, channel, who, purpose, seen = first
         self._forget(lock, owner)
         fence = self._grant(lock, owner, ttl, channel, who, purpose, seen=seen)
         if owner != asker:
@@ -262,10 +260,13 @@ class SqliteTurn:
             lock.count(left, lock.soonest if left else inf, lock.shortest if left else inf)
         return is_there
 
+    def _is_barred(self, lock: _Lock, owner: str) -> bool:
+        if self._barred_until < self._now:  # by far the most common: nobody is
+            return False
+        return self._db.execute(BARRED, (lock.name, owner, self._now)).fetchone() is not None
+
     def _keep(self, lock: _Lock) -> None:
         """Write the row back as the turn leaves it."""
-        if not lock.is_changed:
-            return
         if lock.holder is None and not lock.waiters:
             self._db.execute(DROP_LOCK, (lock.name,))
             return
@@ -284,3 +285,12 @@ def _columns(holder: Holder | None) -> tuple[str | float | None, ...]:
         return (None,) * 8
     timing = (holder.ttl, holder.since, holder.expires_at)
     return (holder.owner, holder.fence, *timing, holder.channel, holder.who, holder.purpose)
+
+
+_CELLS: Mapping[type[Ask], Callable[[SqliteTurn, _Lock, Any], Answer | None]] = {
+    Acquire: SqliteTurn.acquire,
+    KeepAlive: SqliteTurn.keep_alive,
+    Renew: SqliteTurn.renew,
+    Leave: SqliteTurn.leave,
+    Evict: SqliteTurn.evict,
+}

@@ -1,0 +1,159 @@
+"""One embedded store as this process sees it: the file, and all the lines to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from dibs.model.guarantee import Guarantee
+from dibs.ports.store import Reply
+from dibs.stores.direct import DirectLocks
+from dibs.stores.sqlite.database import Database
+from dibs.stores.sqlite.hints import Bell, clear_away, home, mailbox_folder, worded
+from dibs.stores.sqlite.location import Location, location, refuse_unfit
+from dibs.stores.sqlite.schema import sweep
+from dibs.stores.sqlite.server import SqliteTurn
+from dibs.stores.sqlite.wire import SqliteLine
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from dibs.model.asks import Push
+    from dibs.ports.wire import Ear
+
+SWEEP_EVERY = 60.0
+WRITES = frozenset({"ask", "keep"})
+
+
+class SqliteBackend:
+    """One file and the lines to it.
+
+    Its clock is the one of whoever asks: on one machine that is the same boot clock for all. A test may give another.
+    """
+
+    def __init__(self, place: Location, *, clock: Callable[[], float] | None = None) -> None:
+        self.server = place.url
+        self.mailboxes = mailbox_folder(place.path)
+        self._clock = clock
+        self._lines: WeakValueDictionary[str, SqliteLine] = WeakValueDictionary()
+        self._bell = Bell()
+        self._database = Database(place, self._listens, self._replaced)
+        self._sweep_at = float("-inf")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one file on one machine promises."""
+        return Guarantee(
+            level="fenced",
+            scope=f"among the processes of this user on this machine that use {self.server}",
+            clocks="one boot clock, shared by store and holders; if the file is lost, fences rise by the wall clock",
+            durability="leases outlive any process, and end when the machine is started anew",
+            across_machines=False,
+        )
+
+    def locks(self, namespace: str) -> DirectLocks:
+        return DirectLocks(namespace)
+
+    def blocking(self, ear: Ear, now: Callable[[], float]) -> SqliteLine:
+        return SqliteLine(self, ear, now)
+
+    def aio(self, ear: Ear, now: Callable[[], float]) -> SqliteLine:
+        from asyncio import get_running_loop  # noqa: PLC0415 - it is imported already, or there would be no loop
+
+        return SqliteLine(self, ear, now, get_running_loop())
+
+    def execute(self, words: Sequence[Any], line: SqliteLine, within: float) -> Reply:
+        """Carry out one command, then tell whom it concerns."""
+        begin = "BEGIN IMMEDIATE" if words[0] in WRITES else "BEGIN"
+        value, at, pushes = self._database.transact(partial(self._act, words, line), begin, within)
+        for push in pushes:
+            self._tell(push, at)
+        return Reply(value, at)
+
+    def _act(self, words: Sequence[Any], line: SqliteLine, db: sqlite3.Connection) -> tuple[Any, float, Sequence[Push]]:
+        now = line.now() if self._clock is None else self._clock()
+        if words[0] in WRITES:
+            if not line.is_listening:
+                line.listen()
+            if now >= self._sweep_at:
+                self._sweep(db, now)
+        turn = SqliteTurn(db, now, time.time(), self._database.boot, self._listens)
+        return turn.execute(words), now, turn.pushes
+
+    def connected(self, line: SqliteLine) -> None:
+        """Somebody listens on this line."""
+        if not self._lines:
+            clear_away(self.mailboxes)
+        self._lines[line.channel] = line
+
+    def hang_up(self, line: SqliteLine) -> None:
+        """Nobody listens on this line any more; the last one closes the file."""
+        self._lines.pop(line.channel, None)
+        if not self._lines:
+            self._database.close()
+            self._bell.close()
+
+    def start_over_after_fork(self) -> None:
+        """In a forked child: the lines are the parent's."""
+        for line in list(self._lines.values()):
+            line.abandon()
+        self._lines.clear()
+        self._bell.close()
+        self._bell = Bell()
+
+    def _sweep(self, db: sqlite3.Connection, now: float) -> None:
+        """Now and then: drop what nobody asks about any more, and see that all our lines can still be found."""
+        self._sweep_at = now + SWEEP_EVERY
+        sweep(db, now)
+        for line in list(self._lines.values()):
+            if not line.is_found():
+                line.listen_again()
+
+    def _listens(self, channel: str) -> bool:
+        return home(channel) in self._lines or self._bell.answers(channel)
+
+    def _tell(self, push: Push, granted_at: float) -> None:
+        """To whoever waits there, if a lock was handed over; a loss, to the line, which always listens."""
+        line = self._lines.get(home(push.channel))
+        if line is not None:
+            line.ear.deliver(push, granted_at)
+            return
+        channel = push.channel if push.kind == "handed" else home(push.channel)
+        self._bell.ring(channel, worded(push, granted_at))
+
+    def _replaced(self) -> None:
+        """The file is not the one it was: what was left in it, and told by it, is gone."""
+        for line in list(self._lines.values()):
+            line.listen_again()
+
+
+_open: WeakValueDictionary[str, SqliteBackend] = WeakValueDictionary()
+_opening = threading.Lock()
+
+
+def open_store(url: str) -> SqliteBackend:
+    """The embedded store in that file, which all clients of this process share: no two handles may be on one file."""
+    place = location(url)
+    key = os.path.realpath(place.path)
+    with _opening:
+        backend = _open.get(key)
+        if backend is None:
+            refuse_unfit(place)
+            backend = _open[key] = SqliteBackend(Location(Path(key), is_ours=place.is_ours))
+        return backend
+
+
+def _after_fork_in_child() -> None:
+    global _opening  # noqa: PLW0603 - the parent's may be held by a thread that was not copied
+    _opening = threading.Lock()
+    for backend in list(_open.values()):
+        backend.start_over_after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
