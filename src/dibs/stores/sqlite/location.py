@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from dataclasses import dataclass
@@ -15,37 +16,11 @@ FILE = "dibs.sqlite"
 MOUNTS = "/proc/self/mountinfo"
 MAGIC = b"SQLite format 3\0"
 
-NETWORKED = frozenset(
-    # fmt: off
-    [
-        "9p",
-        "afs",
-        "beegfs",
-        "ceph",
-        "cifs",
-        "coda",
-        "davfs",
-        "gfs2",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "ocfs2",
-        "orangefs",
-        "prl_fs",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "vboxsf",
-        "virtiofs",
-        "vmhgfs",
-    ]
-    # fmt: on
+NETWORKED = re.compile(
+    r"9p|afs|beegfs|ceph|cifs|coda|davfs|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|orangefs|prl_fs|smb[23]|smbfs"
+    r"|vboxsf|virtiofs|vmhgfs|fuse\.(?!fuse-overlayfs|lxcfs|mergerfs|ntfs-3g).*"
 )
 """File systems behind which another machine may stand: its processes would not see our locks, nor we theirs."""
-LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.ntfs-3g", "fuse.lxcfs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +122,7 @@ def _network(folder: str) -> str | None:
     except OSError:  # not Linux: we cannot tell
         return None
     kind = file_system(folder, mounts)
-    is_foreign = kind in NETWORKED or (kind.startswith("fuse.") and kind not in LOCAL_FUSE)
-    return kind if is_foreign else None
+    return kind if NETWORKED.fullmatch(kind) else None
 
 
 def file_system(folder: str, mounts: str) -> str:
