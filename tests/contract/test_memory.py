@@ -16,3 +16,4 @@ class TestMemory(LockContract):
 
 
 TestAgainstMemory = store_against_memory(lambda clock: MemoryBackend(clock=clock))
+TestAgainstMemoryByTasks = store_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,8 +22,14 @@ class TestSqlite(LockContract):
         return SqliteBackend(Location(tmp_path / "locks.sqlite"))
 
 
+FOLDER = Path(tempfile.mkdtemp(prefix="dibs-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+numbers = count()
+
+
 def _fresh(clock: Callable[[], float]) -> Backend:
-    return SqliteBackend(Location(Path(tempfile.mkdtemp()) / "locks.sqlite"), clock=clock)
+    return SqliteBackend(Location(FOLDER / f"{next(numbers)}.sqlite"), clock=clock)
 
 
 TestAgainstMemory = store_against_memory(_fresh)
+TestAgainstMemoryByTasks = store_against_memory(_fresh, colour="asyncio")

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from dibs.errors import StoreUnreachable
 from dibs.model.asks import Acquire, Ask, Busy, Evict, Granted, KeepAlive, Leave, Push, Queued, Renew, StillQueued
-from dibs.ports.store import Command
+from dibs.ports.store import Command, Reply
 from dibs.stores.direct import DirectLocks
 from dibs.stores.memory.server import MemoryServer
 
 if TYPE_CHECKING:
     from dibs.ports.store import LockStore
-    from dibs.ports.wire import Backend
+    from dibs.ports.wire import Backend, Line
 
 T = TypeVar("T")
 
@@ -24,6 +26,8 @@ OWNERS = st.sampled_from(["o1", "o2", "o3", "o4"])
 NAMES = st.sampled_from(["a", "b"])
 SHORT_AND_LONG = (10.0, 20.0)
 TTLS = st.sampled_from(SHORT_AND_LONG)
+
+PATIENCE = 5.0
 
 MakeBackend = Callable[[Callable[[], float]], "Backend"]
 
@@ -41,6 +45,53 @@ class _Ear:
         """Nothing is ever missed here."""
 
 
+class _BlockingLine:
+    """A thread's way to the store."""
+
+    def __init__(self, backend: Backend, ear: _Ear) -> None:
+        self._wire = backend.blocking(ear, lambda: 0.0)
+        self.channel, self.close = self._wire.channel, self._wire.close
+
+    def value(self, command: Command[Any]) -> Any:
+        """What the store answers."""
+        return self._wire.send(command.words, command.node, PATIENCE).value
+
+
+class _AsyncLine:
+    """An event loop's way to the store."""
+
+    def __init__(self, backend: Backend, ear: _Ear) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._line = self._loop.run_until_complete(self._opened(backend, ear))
+        self.channel = self._line.channel
+
+    def value(self, command: Command[Any]) -> Any:
+        """What the store answers."""
+        return self._loop.run_until_complete(asyncio.wait_for(self._answer(command), PATIENCE))
+
+    def close(self) -> None:
+        """Hang up."""
+        self._line.close()
+        self._loop.close()
+
+    async def _opened(self, backend: Backend, ear: _Ear) -> Line:
+        return backend.aio(ear, lambda: 0.0)
+
+    async def _answer(self, command: Command[Any]) -> Any:
+        heard: asyncio.Future[Reply | StoreUnreachable] = asyncio.get_running_loop().create_future()
+        self._line.post(command.words, command.node, heard.set_result)
+        outcome = await heard
+        if isinstance(outcome, StoreUnreachable):
+            raise outcome
+        return outcome.value
+
+
+LINES: dict[str, Callable[[Backend, _Ear], _BlockingLine | _AsyncLine]] = {
+    "blocking": _BlockingLine,
+    "asyncio": _AsyncLine,
+}
+
+
 class StoreAgainstMemory(RuleBasedStateMachine):
     """Asks both the same, at the same moments, and compares answers and pushes.
 
@@ -48,6 +99,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
     """
 
     make_backend: MakeBackend
+    make_line: Callable[[Backend, _Ear], _BlockingLine | _AsyncLine]
     can_advance = True
 
     def __init__(self) -> None:
@@ -55,7 +107,8 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         self._now = 1_000_000.0
         self._ear = _Ear()
         backend = type(self).make_backend(lambda: self._now)
-        self._wire, self._locks = backend.blocking(self._ear, lambda: 0.0), backend.locks("n")
+        self._line = type(self).make_line(backend, self._ear)
+        self._locks = backend.locks("n")
         self._spec, self._spec_locks = MemoryServer(), DirectLocks("n")
         self._spec_pushes: list[Push] = []
         self._fences: list[tuple[int, int]] = []
@@ -64,7 +117,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
     def acquire(self, name: str, owner: str, ttl: float, *, queue: bool, hears: bool, late: bool) -> None:
         """Ask for a lock: with or without a place in the queue, reachable or not, in time or too late."""
         not_after = self._now + (-1 if late else ttl)
-        channel = self._wire.channel if hears else "nobody"
+        channel = self._line.channel if hears else "nobody"
         self._both(name, Acquire(owner, ttl, not_after, channel, f"who-{owner}", f"why-{owner}", queue=queue))
 
     @rule(name=NAMES, owner=OWNERS, ttl=TTLS)
@@ -117,7 +170,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         if isinstance(answer, Queued | StillQueued):  # a store may have a waiter ask sooner, if not for nothing
             assert min(spec.ask_again_in, *SHORT_AND_LONG) - 0.1 <= answer.ask_again_in <= spec.ask_again_in + 0.1
         mine = self._ear.pushes
-        theirs = [push for push in self._spec_pushes if push.channel == self._wire.channel]
+        theirs = [push for push in self._spec_pushes if push.channel == self._line.channel]
         assert [(push.owner, push.kind) for push in mine] == [(push.owner, push.kind) for push in theirs]
         for push, spec_push in zip(mine, theirs, strict=True):
             self._pair(push.fence, spec_push.fence)
@@ -133,22 +186,27 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         return self._fences[-1 - which] if which < len(self._fences) else (1, 1)
 
     def _ask(self, command: Command[Any]) -> Any:
-        return command.read(self._wire.send(command.words, command.node, 5.0).value)
+        return command.read(self._line.value(command))
 
     def _ask_spec(self, command: Command[Any]) -> Any:
-        answer, pushes = self._spec.execute(command.words, self._now, lambda channel: channel == self._wire.channel)
+        answer, pushes = self._spec.execute(command.words, self._now, lambda channel: channel == self._line.channel)
         self._spec_pushes.extend(pushes)
         return command.read(answer)
 
     def teardown(self) -> None:
         """Hang up."""
-        self._wire.close()
+        self._line.close()
 
 
 def store_against_memory(
-    make_backend: MakeBackend, *, can_advance: bool = True, examples: int = 100, steps: int = 40
+    make_backend: MakeBackend,
+    *,
+    colour: Literal["blocking", "asyncio"] = "blocking",
+    can_advance: bool = True,
+    examples: int = 100,
+    steps: int = 40,
 ) -> Any:
-    """A test case that runs a store against the specification.
+    """A test case that runs a store against the specification, over the line of one colour.
 
     `make_backend` is given a clock that the test steps. A store that has no use for it sets `can_advance=False`;
     expiry is then left to the tests that wait for it.
@@ -158,6 +216,7 @@ def store_against_memory(
         pass
 
     ThisStoreAgainstMemory.make_backend = staticmethod(make_backend)
+    ThisStoreAgainstMemory.make_line = LINES[colour]
     ThisStoreAgainstMemory.can_advance = can_advance
     case = ThisStoreAgainstMemory.TestCase
     case.settings = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
