@@ -137,7 +137,7 @@ class ListeningInbox(BlockingInbox):
         self._sleeper = sleeper
 
     def put(self, wake: Wake) -> None:
-        super().put(wake)
+        self._wakes.put(wake)
         self._sleeper.wake()
 
     async def next(self, within: float) -> Wake | None:

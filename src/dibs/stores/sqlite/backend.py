@@ -116,7 +116,7 @@ class SqliteBackend:
                 line.listen_again()
 
     def _listens(self, channel: str) -> bool:
-        return home(channel) in self._lines or self._bell.answers(channel)
+        return self._bell.answers(channel)
 
     def _tell(self, push: Push, granted_at: float) -> None:
         """To whoever waits there, if a lock was handed over; a loss, to the line, which always listens."""

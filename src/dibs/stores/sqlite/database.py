@@ -32,9 +32,9 @@ class Database:
     """One file. It is opened at the first use, and again after it was closed, replaced or forked away from."""
 
     def __init__(self, place: Location, listens: Callable[[str], bool], replaced: Callable[[], None]) -> None:
+        self._db: sqlite3.Connection | None = None
         self._place, self._path, self._listens, self._replaced = place, str(place.path), listens, replaced
         self.boot = boot_id()
-        self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._look_at = 0.0
         self._mutex, self._busy_with = threading.Lock(), 0
@@ -63,6 +63,9 @@ class Database:
         """Let go of the file; the next use opens it again."""
         with self._mutex:
             self._drop()
+
+    def __del__(self) -> None:
+        self._drop()
 
     def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
         me, is_committing = threading.get_ident(), False

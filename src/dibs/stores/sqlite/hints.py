@@ -80,6 +80,8 @@ class Mailbox:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             _make_private(Path(path).parent)
+            with suppress(FileNotFoundError):
+                os.unlink(path)  # noqa: PTH108 - nobody else's name: a signal struck when we had just bound it
             self._socket.bind(path)
         except BaseException:
             self._socket.close()
@@ -107,7 +109,7 @@ class Mailbox:
         return os.path.exists(self.path)  # noqa: PTH110 - looked at again and again
 
     def close(self) -> None:
-        """Stop listening. In a forked child, where it may be collected before anybody is told of the fork, let it go."""
+        """Stop listening. In a forked child, where it may be collected before anybody is told of the fork: let go."""
         if self._pid != os.getpid():
             self.abandon()
             return
@@ -187,6 +189,9 @@ class Bell:
             if speaker is not None:
                 speaker.close()
         self._probe = self._speaker = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def _stay(self) -> None:
         if self._is_patient.acquire(blocking=False):

@@ -198,15 +198,23 @@ class SqliteTurn:
 
     def _serve(self, lock: _Lock, asker: str) -> None:
         """Give the free lock to the first live ticket; tell its process, unless it is the one who asks."""
-        queue = self._db.execute(IN_ORDER, (lock.name,))
-        live = (ticket for ticket in queue if ticket[0] == asker or self._listens(ticket[2]))
-        if (first := next(live, None)) is None:
+        ticket = self._first_live(lock.name, asker)
+        if ticket is None:
             return
-        owner, ttl, channel, who, purpose, seen = first
+        owner, ttl, channel, who, purpose, seen = ticket
         self._forget(lock, owner)
         fence = self._grant(lock, owner, ttl, channel, who, purpose, seen=seen)
         if owner != asker:
             self.pushes.append(Push(channel, owner, fence, "handed"))
+
+    def _first_live(self, name: str, asker: str) -> tuple[str, float, str, str, str, int] | None:
+        deaf: set[str] = set()  # many tickets may be of one process that died
+        for ticket in self._db.execute(IN_ORDER, (name,)):
+            owner, channel = ticket[0], ticket[2]
+            if owner == asker or (channel not in deaf and self._listens(channel)):
+                return cast("tuple[str, float, str, str, str, int]", ticket)
+            deaf.add(channel)
+        return None
 
     def _grant(self, lock: _Lock, owner: str, ttl: float, channel: str, who: str, purpose: str, *, seen: int) -> int:
         fence = self._last_fence = next_fence(last=self._last_fence, now=self._wall, seen=seen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from queue import SimpleQueue
@@ -45,10 +45,13 @@ class SqliteLine:
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         if self._is_closed:
-            raise StoreRefused(self._backend.server, after=0.0, why="the line was hung up")
+            raise self._hung_up()
         return self._backend.execute(words, self, within)
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
+        if self._is_closed:
+            heard(self._hung_up())
+            return
         with self._starting:
             if self._posts is None:
                 self._posts = SimpleQueue()
@@ -63,6 +66,8 @@ class SqliteLine:
             outcome: Reply | StoreUnreachable = self.send(words, 0, give_up_at - self.now())
         except StoreUnreachable as error:
             outcome = error
+        except Exception as error:  # noqa: BLE001 - the thread must outlive whatever this was
+            outcome = StoreUnreachable(self._backend.server, after=0.0, why=repr(error))
         if self._loop is None:
             heard(outcome)
             return
@@ -73,7 +78,8 @@ class SqliteLine:
         found: SqliteSleeper | None = getattr(self._here, "sleeper", None)
         if found is None:
             found = self._here.sleeper = SqliteSleeper(f"{self.channel}.{next(self._numbers)}", self.hear)
-            self._sleepers.add(found)
+            with self._starting:
+                self._sleepers.add(found)
             self.is_listening = False
         return found
 
@@ -85,8 +91,9 @@ class SqliteLine:
             finalize(self, self.mailbox.close).atexit = False
             self._backend.connected(self)
         self.is_listening = True
-        for sleeper in list(self._sleepers):
-            sleeper.listen()
+        with self._starting:
+            for sleeper in self._sleepers:
+                sleeper.listen()
 
     def listen_again(self) -> None:
         """Others cannot find us any more: move, and let whoever waits ask again."""
@@ -114,14 +121,17 @@ class SqliteLine:
 
     def abandon(self) -> None:
         """In a forked child: it is the parent's."""
-        self._is_closed, self._posts = True, None
+        self._is_closed, self._posts, self._starting = True, None, threading.Lock()
         for box in self._boxes():
             box.abandon()
 
-    def _boxes(self) -> Iterator[Mailbox]:
-        for box in (self.mailbox, *(sleeper.mailbox for sleeper in self._sleepers)):
-            if box is not None:
-                yield box
+    def _boxes(self) -> Sequence[Mailbox]:
+        with self._starting:
+            boxes = [self.mailbox, *(sleeper.mailbox for sleeper in self._sleepers)]
+        return [box for box in boxes if box is not None]
+
+    def _hung_up(self) -> StoreRefused:
+        return StoreRefused(self._backend.server, after=0.0, why="the line was hung up")
 
 
 class SqliteSleeper:
