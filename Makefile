@@ -4,6 +4,7 @@
 #   SEEDS=, SEED=       how many simulated worlds to try, or the one to show
 
 VENV  := .venv
+BENCH := .venv-bench
 MODEL := .venv-model
 BIN   := $(VENV)/bin
 PIP   := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -56,8 +57,8 @@ check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests, a sl
 sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
 	@$(BIN)/python -m dibs.testing.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
-bench: $(VENV)/.test ## measure, and print one table
-	@$(BIN)/python -m bench $(ARGS)
+bench: $(BENCH)/.peers ## measure, with others beside us, and print one table; ARGS=--quick, or ARGS=--write to keep it
+	@$(BENCH)/bin/python -m bench $(ARGS)
 
 model: $(MODEL)/.tlc ## let TLC search the model of the lock; ARGS=--quick, or ARGS="base0 heard" for some of it
 	@$(MODEL)/bin/python formal/check.py $(ARGS)
@@ -76,10 +77,15 @@ pins: ## renew requirements/*.txt to the newest versions
 	@build/pins/bin/python -m pip freeze > build/pins/all.txt
 	@{ head -1 requirements/test.txt; cat build/pins/test.txt; } > build/pins/1
 	@{ head -1 requirements/check.txt; grep -vxFf build/pins/test.txt build/pins/all.txt; } > build/pins/2
-	@mv build/pins/1 requirements/test.txt && mv build/pins/2 requirements/check.txt && rm -rf build/pins
+	@"$(python)" -m venv build/pins/bench
+	@build/pins/bench/bin/python -m pip --quiet install --upgrade pip
+	@build/pins/bench/bin/python -m pip --quiet install --group bench
+	@{ head -1 requirements/bench.txt; build/pins/bench/bin/python -m pip freeze; } > build/pins/3
+	@mv build/pins/1 requirements/test.txt && mv build/pins/2 requirements/check.txt
+	@mv build/pins/3 requirements/bench.txt && rm -rf build/pins
 
 clean: ## remove everything make has made, .venv too
-	@rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis
+	@rm -rf $(VENV) $(BENCH) build dist htmlcov .coverage .coverage.* .hypothesis
 	@rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -110,6 +116,28 @@ fresh = test -x $(BIN)/python && case "$$(cat $(VENV)/.made)" in '$(CURDIR) '$(i
 ifneq ($(wildcard $(VENV)/.made),)
 ifneq ($(shell $(fresh) && echo yes),yes)
 $(VENV)/.made: stale
+endif
+endif
+
+# Those we measure beside us have a .venv of their own, which is made anew for the same reasons.
+$(BENCH)/.made:
+	@python="$(python)" && echo "== making $(BENCH) with $$python" && "$$python" -m venv --clear $(BENCH)
+	@echo '$(CURDIR) $(PYTHON)' > $@
+
+$(BENCH)/.package: pyproject.toml $(BENCH)/.made
+	@echo "== installing dibs"
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --editable .
+	@touch $@
+
+$(BENCH)/.peers: requirements/bench.txt $(BENCH)/.made | $(BENCH)/.package
+	@echo "== installing those to measure beside us"
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --requirement requirements/bench.txt
+	@touch $@
+
+fresh-bench = test -x $(BENCH)/bin/python && case "$$(cat $(BENCH)/.made)" in '$(CURDIR) '$(if $(PYTHON),'$(PYTHON)',*)) ;; *) false;; esac
+ifneq ($(wildcard $(BENCH)/.made),)
+ifneq ($(shell $(fresh-bench) && echo yes),yes)
+$(BENCH)/.made: stale
 endif
 endif
 

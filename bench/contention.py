@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 
 from bench.rounds import Effort, Row, interleaved
+from bench.turns import jain
 from dibs import Dibs, connect
-from dibs.cli.demo.ledger import jain
 
 THREADS, TASKS = 8, 64
 FLOOR, OURS = "stdlib lock", "memory://"

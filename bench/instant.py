@@ -43,6 +43,9 @@ class InstantWire:
     def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:
         heard(self.send(words, node, 0.0))
 
+    def sleeper(self) -> None:
+        """Nobody ever waits here."""
+
     def close(self) -> None:
         """Nothing was opened."""
 

@@ -6,6 +6,7 @@ import gc
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from statistics import median, quantiles
 from typing import TypeVar
 
@@ -39,15 +40,22 @@ class Row:
     @property
     def spread(self) -> float:
         """Half the distance between the quartiles, as a part of the median: beyond 0.2 do not trust the figure."""
-        if len(self.rounds) < 2 or not self.figure:
+        if len(self.rounds) < 2 or not self.figure or not all(map(isfinite, self.rounds)):
             return 0.0
         lower, _, upper = quantiles(self.rounds, n=4, method="inclusive")
         return (upper - lower) / 2 / self.figure
 
     def beside(self, other: Row) -> Row:
         """The same row with its ratio to the other: the median of the rounds' own, as a busy moment slows both."""
-        ratio = median(mine / theirs for mine, theirs in zip(self.rounds, other.rounds, strict=True))
+        ratio = median(_ratio(mine, theirs) for mine, theirs in zip(self.rounds, other.rounds, strict=True))
         return replace(self, ratio=ratio, contender=other.name)
+
+
+def _ratio(mine: float, theirs: float) -> float:
+    """Also to one who got nothing done at all in a round."""
+    if theirs:
+        return mine / theirs
+    return inf if mine else 1.0
 
 
 def interleaved(contenders: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[T]]:
