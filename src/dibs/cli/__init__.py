@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 
 import dibs
 from dibs.cli import demo
+from dibs.errors import ConfigError, StoreUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 EXIT_CODES = """\
 exit codes:
-  0  it went well
-  1  the answer is no, or a check failed
-  2  the command line makes no sense
+  0   it went well
+  1   the answer is no, or a check failed
+  2   the command line makes no sense
+  69  the store cannot be reached
+  78  the configuration makes no sense, such as a store's URL
 """
 
-INTERRUPTED = 130
+UNREACHABLE, MISCONFIGURED, INTERRUPTED = 69, 78, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,6 +36,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         return command(options)
+    except StoreUnreachable as error:
+        print(f"dibs: {error}", file=sys.stderr)
+        return UNREACHABLE
+    except ConfigError as error:
+        print(f"dibs: {error}", file=sys.stderr)
+        return MISCONFIGURED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -1,53 +1,34 @@
-"""Four threads and four tasks that want the same lock, and a fate that strikes one of them now and then."""
+"""Four processes that want the same lock, what the primary sees of them, and what comes of it."""
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from secrets import token_hex
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from dibs import LeaseLost, connect
+from dibs import StoreUnreachable, connect
+from dibs.cli.demo.crew import NAMES, Crew
+from dibs.cli.demo.fate import Fate, probe
 from dibs.cli.demo.ledger import Ledger
+from dibs.cli.demo.watch import Watch
+from dibs.cli.demo.worker import COUNTER, TTL
+from dibs.model.duration import spoken
+from dibs.runtime.clock import boottime
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import TracebackType
+    from collections.abc import Generator, Mapping, Sequence
 
-    from dibs import Lock, LockView
+    from dibs import Dibs, LockView
+    from dibs.cli.demo.crew import Member, Place
+    from dibs.cli.demo.fate import Strike, Takeover
+    from dibs.cli.demo.ledger import Tally
 
-NAME = "demo:counter"
-THREADS = tuple(f"thread-{number}" for number in range(1, 5))
-TASKS = tuple(f"task-{number}" for number in range(1, 5))
-
-TTL = 1.0
-"""How long the lock stays with one who died."""
-WORK = 0.001
-"""How long a turn takes: long enough for every other worker to run meanwhile, if only it could get in."""
-BLINK = 0.02
-LONGEST_GOODBYE = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Fall:
-    """A worker that died with the lock in its hands."""
-
-    worker: str
-    fence: int
-    fell_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Takeover:
-    """A dead worker's lock in the hands of the next."""
-
-    dead: str
-    heir: str
-    after: float
+SILENCES = 2
+"""So many questions in a row without an answer: the store is out of reach. One may be due to a pause of our own."""
+STALL, DEADLOCK = 3 * TTL, 15 * TTL
+"""Without a write for so long, we ask whether the store can be written; and for so long, we give up."""
+PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,142 +36,142 @@ class Scene:
     """The contest at one moment, as it is shown."""
 
     elapsed: float
-    lock: LockView
-    ledger: Ledger
-    dead: str | None
+    locks: Mapping[str, LockView]
+    tally: Tally
+    crew: Sequence[Member]
+    strike: Strike | None
+    takeovers: int
+    news: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What there is to say when it is over."""
+
+    elapsed: float
+    tally: Tally
     takeovers: Sequence[Takeover]
+    due: int
+    missed: int
+    slept_through: int
+    troubles: Sequence[str]
+
+    def faults(self) -> list[str]:
+        """All that speaks against the lock, or against the demo, in words; nothing if all was well."""
+        missed = [f"seconds whose job nobody did: {self.missed} of {self.due}"] if self.missed else []
+        return [*self.tally.faults(), *missed, *self.troubles]
+
+
+@contextmanager
+def contest(place: Place) -> Generator[Contest]:
+    """Start one. A store that cannot be reached is told of first; and no process outlives the block."""
+    with connect(place.url, namespace=place.namespace, quiet=True) as client:
+        client.inspect(COUNTER)
+        with Ledger.create(place.ledger, NAMES) as ledger, Crew(place) as crew:
+            yield Contest(client, ledger, crew)
 
 
 class Contest:
-    """Runs while its block is open. What it finds is in `ledger`, `takeovers` and `troubles`."""
+    """What the primary does while the workers work."""
 
-    def __init__(self) -> None:
-        self.ledger = Ledger((*THREADS, *TASKS))
-        self.takeovers: list[Takeover] = []
+    def __init__(self, client: Dibs, ledger: Ledger, crew: Crew) -> None:
         self.troubles: list[str] = []
-        self._client = connect(f"memory://demo-{token_hex(4)}", quiet=True)
-        self._is_over = threading.Event()
-        self._doomed: list[str] = []
-        self._falls: list[Fall] = []
-        self._threads = [self._thread(worker, partial(self._live, worker)) for worker in THREADS]
-        self._threads.append(self._thread("tasks", lambda: asyncio.run(self._live_all())))
-        self._began_at = time.monotonic()
+        self._client, self._ledger, self._crew = client, ledger, crew
+        self._watch = Watch(boottime(), time.time())
+        self._fate = Fate(client, ledger, crew, self._tell)
+        self._locks: Mapping[str, LockView] = {}
+        self._news: list[str] = []
+        self._silences = 0
+        self._tally, self._written_at = ledger.tally(), 0.0
 
     @property
     def elapsed(self) -> float:
-        """Seconds since it began."""
-        return time.monotonic() - self._began_at
+        """The seconds that count, as of the last look."""
+        return self._watch.elapsed
 
-    def strike(self) -> None:
-        """Let one worker die in its next turn: each in its time, a thread, a task, a thread again."""
-        pairs = zip(THREADS, TASKS, strict=True)
-        order = [worker for pair in pairs for worker in pair]
-        if not self._doomed and not self._falls:
-            self._doomed.append(order[len(self.takeovers) % len(order)])
+    def has_begun(self) -> bool:
+        """Whether all workers have come. The time counts from then on."""
+        if len(self._ledger.present()) < len(NAMES):
+            self._see_deaths()
+            return False
+        self._watch = Watch(boottime(), time.time())
+        for member in self._crew.members:
+            self._tell(f"{member.name} (by {member.face!r}) is process {member.pid}")
+        return True
+
+    def look(self) -> None:
+        """See what has happened since the last look, and put right what can be."""
+        self._watch.look(boottime(), time.time())
+        self._fate.see(self._watch)
+        self._see_deaths()
+        self._see_locks()
+        self._see_writes()
+
+    def strike(self) -> bool:
+        """Let the holder of the lock die, or be paused; false if nobody could be caught."""
+        return self._fate.strike(self._watch)
+
+    def freeze(self) -> None:
+        """Let everybody stand still."""
+        self._crew.freeze()
+
+    def thaw(self) -> None:
+        """Let everybody go on."""
+        self._crew.thaw()
 
     def scene(self) -> Scene:
-        """What there is to see now."""
-        dead = next((fall.worker for fall in self._falls), None)
-        return Scene(self.elapsed, self._client.inspect(NAME), self.ledger, dead, tuple(self.takeovers))
+        """What there is to see."""
+        fate, crew = self._fate, self._crew.members
+        return Scene(self.elapsed, self._locks, self._tally, crew, fate.pending, len(fate.takeovers), self._news)
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
+    def end(self) -> Result:
+        """Let everybody finish what it is at, and count."""
+        self._watch.look(boottime(), time.time())
+        self._crew.dismiss()
+        self._see_failures()
+        watch, done = self._watch, self._ledger.ticks(self._watch.first_due)
+        return Result(
+            self.elapsed,
+            self._ledger.tally(),
+            self._fate.takeovers,
+            due=len(watch.due),
+            missed=len(watch.due - done),
+            slept_through=watch.slept_through,
+            troubles=self.troubles,
+        )
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._is_over.set()
-        give_up_at = time.monotonic() + LONGEST_GOODBYE
-        for thread in self._threads:
-            thread.join(max(give_up_at - time.monotonic(), 0.0))
-            if thread.is_alive():
-                self.troubles.append(f"{thread.name} still waits for the lock {LONGEST_GOODBYE:g}s after the end")
-        self._client.close()
+    def _tell(self, news: str) -> None:
+        self._news.append(f"{self.elapsed:.1f}s: {news}")
 
-    def _thread(self, name: str, life: Callable[[], None]) -> threading.Thread:
-        def live() -> None:
-            try:
-                life()
-            except Exception as error:  # noqa: BLE001 - whatever it was, the end must tell of it
-                self.troubles.append(f"{name} failed: {error!r}")
+    def _see_deaths(self) -> None:
+        """Whoever was killed by somebody else is started again, as those are whom fate has killed."""
+        struck = "" if self._fate.pending is None else self._fate.pending.worker
+        for member in self._crew.members:
+            if member.was_killed() and member.name != struck:
+                member.start()
+                self._tell(f"{member.name} was killed by somebody else; starts again as process {member.pid}")
+        self._see_failures()
 
-        return threading.Thread(target=live, name=name, daemon=True)
+    def _see_failures(self) -> None:
+        failed = [member for member in self._crew.members if member.exit_code() and not member.was_killed()]
+        found = [f"{member.name} failed: {member.complaint()}" for member in failed]
+        self.troubles += [trouble for trouble in found if trouble not in self.troubles]
 
-    # The workers' lives, as threads and as tasks.
+    def _see_locks(self) -> None:
+        try:
+            self._locks, self._silences = {lock.name: lock for lock in self._client.locks()}, 0
+        except StoreUnreachable as silence:
+            self._locks, self._silences = {}, self._silences + 1
+            self._tell(str(silence))
+            if self._silences == SILENCES:
+                raise
 
-    def _live(self, worker: str) -> None:
-        lock = self._lock(worker)
-        while not self._is_over.is_set():
-            if worker in self._doomed:
-                self._die(worker)
-                continue
-            with lock as lease:
-                seen = self._enter(worker, lease.fence)
-                self._is_over.wait(WORK)
-                self._leave(worker, seen)
-
-    def _die(self, worker: str) -> None:
-        lease = self._mortal_lock(worker).acquire()
-        self._fall(worker, lease.fence)
-        self._lie_still(worker, lease.fence)
-        with suppress(LeaseLost):
-            lease.release()
-
-    async def _live_all(self) -> None:
-        async with asyncio.TaskGroup() as tasks:
-            for worker in TASKS:
-                tasks.create_task(self._alive(worker))
-
-    async def _alive(self, worker: str) -> None:
-        lock = self._lock(worker)
-        while not self._is_over.is_set():
-            if worker in self._doomed:
-                await self._adie(worker)
-                continue
-            async with lock as lease:
-                seen = self._enter(worker, lease.fence)
-                await asyncio.sleep(WORK)
-                self._leave(worker, seen)
-
-    async def _adie(self, worker: str) -> None:
-        lease = await self._mortal_lock(worker).aacquire()
-        self._fall(worker, lease.fence)
-        await asyncio.to_thread(self._lie_still, worker, lease.fence)
-        with suppress(LeaseLost):
-            await lease.arelease()
-
-    # What both do.
-
-    def _lock(self, worker: str) -> Lock:
-        # The TTL is long so that Ctrl-Z and a closed lid end nobody's turn.
-        return self._client.lock(NAME, ttl="10m", purpose=worker)
-
-    def _mortal_lock(self, worker: str) -> Lock:
-        # All workers share one keeper here, which would go on renewing; a process that dies takes its own along.
-        return self._client.lock(NAME, ttl=TTL, renew=False, purpose=worker)
-
-    def _enter(self, worker: str, fence: int) -> int | None:
-        seen = self.ledger.enter(fence)
-        if seen is not None and self._falls and self._falls[0].fence < fence:
-            fall = self._falls.pop()
-            self.takeovers.append(Takeover(fall.worker, worker, time.monotonic() - fall.fell_at))
-        return seen
-
-    def _leave(self, worker: str, seen: int | None) -> None:
-        if seen is not None:
-            self.ledger.leave(worker, seen + 1)
-
-    def _fall(self, worker: str, fence: int) -> None:
-        self._falls.append(Fall(worker, fence, time.monotonic()))
-        self._doomed.remove(worker)
-
-    def _lie_still(self, worker: str, fence: int) -> None:
-        """Until somebody has taken over. Not dead after all, only paused, it then goes on and must be refused."""
-        while self.ledger.newest <= fence and not self._is_over.wait(BLINK):
-            pass
-        if self.ledger.newest > fence:
-            self._leave(worker, self._enter(worker, fence))
-        else:
-            self._falls.clear()  # the contest ended before the lease did: there was nothing to take over
+    def _see_writes(self) -> None:
+        """If there are none for long, it is the store that cannot be written, or the lock that is lost."""
+        before, self._tally = self._tally, self._ledger.tally()
+        if self._tally.writes > before.writes:
+            self._written_at = self.elapsed
+        if self.elapsed - self._written_at > STALL:
+            probe(self._client, within=PATIENCE)
+        if self.elapsed - self._written_at > DEADLOCK:
+            self.troubles.append(f"nobody has got the lock for {spoken(DEADLOCK)}, though the store answers")

@@ -2,78 +2,152 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from contextlib import contextmanager
 from math import inf
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from dibs.cli.demo.contest import TTL, Contest
-from dibs.cli.demo.ledger import jain
+from dibs import ConfigError
+from dibs.cli.demo.contest import contest
+from dibs.cli.demo.crew import Place
 from dibs.cli.demo.screen import show
+from dibs.cli.demo.worker import TTL
 from dibs.model.duration import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
+    from dibs.cli.demo.contest import Contest, Result
+    from dibs.cli.demo.fate import Takeover
     from dibs.cli.demo.screen import Show
 
 FIRST_STRIKE = 1.0
-STRIKE_EVERY = 2.0
-TICK = 0.1
+STRIKE_EVERY = 2.5
+GLANCE = 0.1
+LONGEST_START = 30.0
+
+ENDING, UNLESS_IGNORED = (signal.SIGINT, signal.SIGTERM), (signal.SIGHUP, signal.SIGTSTP)
 
 
-def play(length: float | None) -> int:
+def play(length: float | None, url: str | None) -> int:
     """Run for so many seconds, or until Ctrl-C; 0 if the lock was good."""
-    with _signals() as heard, show() as screen, Contest() as contest:
-        _direct(contest, screen, heard, inf if length is None else length)
-        elapsed = contest.elapsed
-    faults = contest.ledger.faults() + contest.troubles
-    print(*_summary(contest, elapsed), "", *_verdict(contest, faults), sep="\n", flush=True)
+    os.environ.pop("DIBS_REQUIRE_SHARED", None)  # a store for this machine alone is just what is wanted
+    with _signals() as heard, _place(url) as place, show() as screen, contest(place) as running:
+        _direct(running, screen, heard, inf if length is None else length)
+        result = running.end()
+    faults = result.faults()
+    print(*_summary(result), "", *_verdict(result, faults), sep="\n", flush=True)
     return 1 if faults else 0
 
 
-def _direct(contest: Contest, screen: Show, heard: Sequence[int], length: float) -> None:
-    """Show it tick by tick, and strike a worker when the time has come."""
-    tick, strike_at = threading.Event(), FIRST_STRIKE
-    while not heard and (left := length - contest.elapsed) > 0:
-        if contest.elapsed >= strike_at:
-            contest.strike()
-            strike_at = contest.elapsed + STRIKE_EVERY
-        screen.draw(contest.scene())
-        tick.wait(min(TICK, left))
+@contextmanager
+def _place(url: str | None) -> Generator[Place]:
+    """A folder of our own for the resource, and for the store if no other was named."""
+    if url is not None and url.lower().startswith("memory:"):
+        raise ConfigError(
+            "memory:// is for one process alone, and the demo has several: leave --url out, "
+            "or name a store that they can share, as in sqlite:////tmp/demo.sqlite"
+        )
+    with TemporaryDirectory(prefix="dibs-demo-") as folder:
+        private = f"sqlite:///{quote(str(Path(folder) / 'store.sqlite'))}"
+        yield Place(private if url is None else url, f"demo-{token_hex(4)}", Path(folder))
+
+
+class Signals:
+    """What was heard. Signals only leave a note, so none can end a drawing or a farewell half-way."""
+
+    def __init__(self) -> None:
+        self.is_ending = self.is_pausing = False
+
+    def note(self, number: int, _: object) -> None:
+        """A signal came."""
+        self.is_pausing = number == signal.SIGTSTP
+        self.is_ending |= not self.is_pausing
 
 
 @contextmanager
-def _signals() -> Generator[Sequence[int]]:
-    """The signals that came. They only leave a note, so none can end a drawing or a farewell half-way."""
-    heard: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, lambda number, _: heard.append(number)) for number in numbers]
+def _signals() -> Generator[Signals]:
+    heard = Signals()
+    # Some may be ignored for a reason: nohup does that, and shells that cannot resume what was stopped.
+    numbers = (*ENDING, *(number for number in UNLESS_IGNORED if signal.getsignal(number) is not signal.SIG_IGN))
+    before = [(number, signal.signal(number, heard.note)) for number in numbers]
     try:
         yield heard
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in before:
             signal.signal(number, handler)
 
 
-def _summary(contest: Contest, elapsed: float) -> Iterator[str]:
-    ledger, takeovers = contest.ledger, contest.takeovers
-    slowest = max((takeover.after for takeover in takeovers), default=0.0)
-    in_words = f"the slowest after {slowest:.2f}s; the TTL was {spoken(TTL)}" if takeovers else "nobody died"
-    yield f"turns                 {ledger.writes:,} in {elapsed:.1f}s"
-    yield f"hand-overs            {ledger.handovers / elapsed:,.0f}/s"
-    yield f"fairness              {jain(ledger.turns.values()):.4f} (Jain index; 1 is even)"
-    for worker, turns in ledger.turns.items():
+def _direct(running: Contest, screen: Show, heard: Signals, length: float) -> None:
+    """Show it glance by glance, and strike a worker when the time has come."""
+    glance, strike_at = threading.Event(), FIRST_STRIKE
+    _gather(running, heard)
+    while not (heard.is_ending or running.troubles) and (left := length - running.elapsed) > 0:
+        if running.elapsed >= strike_at and running.strike():
+            strike_at = running.elapsed + STRIKE_EVERY
+        screen.draw(running.scene())
+        glance.wait(min(GLANCE, left))
+        if heard.is_pausing:
+            _pause(running, screen, heard)
+        running.look()
+
+
+def _gather(running: Contest, heard: Signals) -> None:
+    """Wait until all workers are there."""
+    glance, give_up_at = threading.Event(), time.monotonic() + LONGEST_START
+    while not (heard.is_ending or running.troubles or running.has_begun()):
+        if time.monotonic() > give_up_at:
+            running.troubles.append(f"not all workers have come within {spoken(LONGEST_START)}")
+        glance.wait(GLANCE / 10)
+
+
+def _pause(running: Contest, screen: Show, heard: Signals) -> None:
+    """Ctrl-Z: everybody stands still, the terminal is given back, and then we stop as if we had not heard it."""
+    heard.is_pausing = False
+    screen.step_back()
+    running.freeze()
+    ours = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTSTP)
+    signal.signal(signal.SIGTSTP, ours)
+    running.thaw()
+
+
+def _summary(result: Result) -> Iterator[str]:
+    tally, killed = result.tally, [takeover for takeover in result.takeovers if takeover.strike.is_fatal]
+    yield f"turns                 {tally.writes:,} in {result.elapsed:.1f}s, by {len(tally.turns)} processes"
+    yield f"hand-overs            {tally.handovers / max(result.elapsed, GLANCE):,.0f}/s"
+    for worker, turns in tally.turns.items():
         yield f"  {worker:<20}{turns:,}"
-    yield f"takeovers             {len(takeovers)} ({in_words})"
-    yield f"stale writes refused  {ledger.refused}"
-    yield f"overlaps              {ledger.overlaps}"
+    yield f"killed, taken over    {_in_words(killed)}"
+    yield f"paused, taken over    {_in_words([each for each in result.takeovers if each not in killed])}"
+    yield f"stale writes refused  {tally.refused}"
+    yield f"once-a-second job     {_job(result)}"
+    yield f"overlaps              {tally.overlaps}"
 
 
-def _verdict(contest: Contest, faults: Sequence[str]) -> Iterator[str]:
+def _in_words(takeovers: Sequence[Takeover]) -> str:
+    if not takeovers:
+        return "0"
+    slowest = max(takeover.after for takeover in takeovers)
+    return f"{len(takeovers)} (the slowest after {slowest:.2f}s; the TTL was {spoken(TTL)})"
+
+
+def _job(result: Result) -> str:
+    slept = f" (and {result.slept_through} slept through)" if result.slept_through else ""
+    done, twice = result.due - result.missed, result.tally.twice
+    return f"{result.due} due, {done} done, {twice} twice, {result.missed} missed{slept}"
+
+
+def _verdict(result: Result, faults: Sequence[str]) -> Iterator[str]:
     if not faults:
-        yield f"no two were inside at once: {contest.ledger.writes:,} writes, fences strictly rising"
+        yield f"no two were inside at once: {result.tally.writes:,} writes, fences strictly rising"
         return
     yield "something went wrong:"
     yield from (f"  {fault}" for fault in faults)
