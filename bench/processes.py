@@ -70,7 +70,7 @@ def _beside_floor(told: Mapping[str, Row]) -> list[Row]:
 def _parts(folder: Path, section: float, span: float) -> dict[str, Part[Noted]]:
     url = f"sqlite:///{folder}/store.sqlite"
     return {
-        FLOOR: partial(wal.take_turns, folder=folder, section=section, span=span),
+        FLOOR: partial(wal.take_turns, crowd=PROCESSES, folder=folder, section=section, span=span),
         **{peer: partial(_with_peer, peer, folder, section, span) for peer in installed()},
         THREAD: partial(_with_thread, url, section, span),
         TASK: partial(_with_task, url, section, span),

@@ -15,7 +15,6 @@ from bench.crew import Meet, pause
 PAGE_SIZE = 1024
 """Small pages are written faster; the store has such, too."""
 TIMEOUT = 30.0
-PLAYERS = (0, 1)
 FILE = "floor.sqlite"
 STOP, GO = b"stop", b"go"
 
@@ -56,13 +55,11 @@ class TwoWrites:
         self._file.write()
 
 
-def take_turns(number: int, meet: Meet, *, folder: Path, section: float, span: float) -> Sequence[tuple[float, float]]:
-    """A part: two pass a baton to and fro, and no lock is in the way; the others look on. Gives the turns of one."""
-    if number >= len(PLAYERS):
-        meet()
-        meet()
-        return []
-    mine, other = (str(folder / f"baton-{player}") for player in (number, 1 - number))
+def take_turns(
+    number: int, meet: Meet, *, crowd: int, folder: Path, section: float, span: float
+) -> Sequence[tuple[float, float]]:
+    """A part: all pass a baton round, and no lock is in the way. Gives the turns of one."""
+    mine, other = (str(folder / f"baton-{player % crowd}") for player in (number, number + 1))
     with _mailbox(mine) as box:
         if number == 0:
             WalFile(folder / FILE).close()

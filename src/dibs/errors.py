@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from dibs.model.duration import spoken
 
@@ -80,8 +80,12 @@ class StoreUnreachable(DibsError):
     def __init__(
         self, server: str, *, after: float, why: str = "no answer", fix: str = "check that it runs and can be reached"
     ) -> None:
-        self.server, self.after, self.why = server, after, why
+        self.server, self.after, self.why, self.fix = server, after, why, fix
         super().__init__(f"no word from {server} after {spoken(after)} ({why}); {fix}")
+
+    def lasting(self, after: float) -> Self:
+        """The same, after all the time that it was borne."""
+        return type(self)(self.server, after=max(after, self.after), why=self.why, fix=self.fix)
 
 
 class StoreRefused(StoreUnreachable):

@@ -29,8 +29,8 @@ def test_a_production_store_that_is_configured_is_never_touched(folder: Path) ->
     [
         ("memory://", "memory:// is for one process alone, and the demo has several"),
         ("memory://named", "memory:// is for one process alone, and the demo has several"),
-        ("carrier-pigeon://loft", "no store goes by the URL carrier-pigeon://"),
-        ("nonsense", "no store goes by the URL"),
+        ("carrier-pigeon://loft", "no store goes by carrier-pigeon://"),
+        ("nonsense", "that is no URL of a store"),
         ("", "name a store"),
         ("sqlite:////no/such/folder/store.sqlite", "no embedded store at /no/such/folder/store.sqlite"),
     ],

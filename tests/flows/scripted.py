@@ -6,6 +6,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from math import inf
 from types import coroutine
@@ -307,7 +308,8 @@ class ScriptedWorld:
         def arrange(task: Task[Any]) -> None:
             awaits, asked_at = task.awaits, self._scene.now
             silence = StoreUnreachable(self._process.desk.server, after=within)
-            self._scene.at(asked_at + within, lambda: task.step(awaits, error=silence))
+            give_up = partial(self._process.in_loop, partial(task.step, awaits, error=silence))
+            self._scene.at(asked_at + within, give_up)
             self._send(command.words, lambda reply: task.step(awaits, *_value_or_error(reply)))
 
         return command.read(await _parked(arrange))

@@ -320,6 +320,24 @@ class TestSilence:
         assert scene.now == PATIENCE
         assert raised.value.server == "memory://scene"
 
+    def test_a_refusal_that_lasts_is_told_with_all_the_time_it_took(self, scene: Scene, ann: Process) -> None:
+        ann.world.know_the_time()
+        ann.world.doom("acquire", *[REFUSED] * 100)
+        with pytest.raises(StoreRefused, match=r"after 2s \(it is loading\)") as raised:
+            scene.play(ann.acquires(FOR_EVER))
+        assert raised.value.after == scene.now == PATIENCE
+
+    def test_the_time_that_we_were_stopped_ourselves_is_not_the_store_s_silence(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        ann.world.know_the_time()
+        ann.world.doom("acquire", SILENT, ANSWERED)
+        task = scene.spawn(ann.acquires(FOR_EVER))
+        ann.hang()
+        scene.until(10.0)
+        ann.wake()
+        assert isinstance(scene.finish(task), Hold)
+
     @pytest.mark.parametrize("wait", [0.01, 0.5, 1.0, 2.0, 5.0, 60.0])
     def test_a_finite_wait_bears_silence_as_long_as_it_lasts(self, scene: Scene, ann: Process, wait: float) -> None:
         ann.world.know_the_time()

@@ -140,7 +140,7 @@ PLANTS = [
     Plant(
         "a loss heard before its grant is forgotten",
         "dibs.flows.locking",
-        (("if fence in self._void:", "if False:"), ("if Taken(fence) in self._inbox.arrived():", "if False:")),
+        (("if fence in self._void:", "if False:"), ("if arrived and Taken(fence) in arrived:", "if False:")),
     ),
     Plant(
         "the keeper sleeps while a lease runs out",

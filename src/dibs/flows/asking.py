@@ -16,13 +16,14 @@ T = TypeVar("T")
 
 async def ask(world: World, command: Command[T], within: float) -> T:
     """Ask; and ask again while the store only says that it did not do it, and there is time."""
-    give_up_at, tries = world.now() + within, 0
+    asked_at, tries = world.now(), 0
+    give_up_at = asked_at + within
     while True:
         try:
             return await world.ask(command, within)
-        except StoreRefused:
+        except StoreRefused as error:
             pause = backoff(tries, world.token())
             if world.now() + pause >= give_up_at:
-                raise
+                raise error.lasting(world.now() - asked_at) from error
         await world.pause(pause)
         within, tries = max(give_up_at - world.now(), 0.0), tries + 1

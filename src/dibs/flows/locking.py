@@ -179,13 +179,15 @@ class _Asking:
                 answer = await self._ask_once()
             except StoreUnreachable as error:
                 silence = error
+                if self._world.now() > self._asked_at + 2 * PATIENCE:  # so long no ask lasts: we were stopped ourselves
+                    self._silent_since = self._world.now()
             else:
                 if not self._is_too_late(answer):
                     return cast("Granted | Queued | Busy", answer)
                 silent_for = self._world.now() - self._silent_since
                 silence = StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
             if self._world.now() >= self._patient_until():
-                raise silence
+                raise silence.lasting(self._world.now() - self._silent_since) from silence
             await self._world.pause(min(backoff(tries, self._owner), self._patient_until() - self._world.now()))
             tries += 1
 
@@ -274,11 +276,12 @@ class _Asking:
         if desk.is_closed:  # looked at after enrolling, while closing looks at what is enrolled after saying so
             desk.strike(hold)
             raise ClientClosed("take a lock")
-        if Taken(fence) in self._inbox.arrived():
+        arrived = self._inbox.arrived()
+        if arrived and Taken(fence) in arrived:
             hold.lose(EVICTED)
             desk.nudge()
-        desk.tell(events.Acquired(hold.name, fence, hold.waited))
+        desk.tell(events.Acquired(self._request.name, fence, hold.waited))
         return hold
 
     def _bar(self) -> float | None:
-        return max(self._unanswered, default=None)
+        return max(self._unanswered) if self._unanswered else None

@@ -20,6 +20,6 @@ def open_store(url: str) -> Backend:
     if not separator or room is None:
         known = ", ".join(f"{name}://" for name in sorted(_ROOMS))
         # Of an unknown URL only the scheme is repeated: the rest may hold a password.
-        shown = f"{scheme}://…" if separator else "that"
-        raise ConfigError(f"no store goes by the URL {shown}; use one of {known}")
+        fault = f"no store goes by {scheme}://" if separator else "that is no URL of a store"
+        raise ConfigError(f"{fault}; use one of {known}")
     return cast("Backend", import_module(room).open_store(url))

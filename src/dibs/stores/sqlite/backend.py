@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import ReferenceType, WeakValueDictionary, ref
 
 from dibs.model.guarantee import Guarantee
 from dibs.ports.store import Reply
@@ -41,7 +41,7 @@ class SqliteBackend:
         self.server = place.url
         self.mailboxes = mailbox_folder(place.path)
         self._clock = clock
-        self._lines: WeakValueDictionary[str, SqliteLine] = WeakValueDictionary()
+        self._lines: dict[str, ReferenceType[SqliteLine]] = {}
         self._bell = Bell()
         self._database = Database(place, self._listens, self._replaced)
         self._sweep_at = float("-inf")
@@ -74,6 +74,7 @@ class SqliteBackend:
         value, at, pushes = self._database.transact(partial(self._act, words, line), begin, within)
         for push in pushes:
             self._tell(push, at)
+        self._database.tidy_up()
         return Reply(value, at)
 
     def _act(self, words: Sequence[Any], line: SqliteLine, db: sqlite3.Connection) -> tuple[Any, float, Sequence[Push]]:
@@ -90,7 +91,8 @@ class SqliteBackend:
         """Somebody listens on this line."""
         if not self._lines:
             clear_away(self.mailboxes)
-        self._lines[line.channel] = line
+        forget = partial(self._lines.pop, line.channel, None)
+        self._lines[line.channel] = ref(line, lambda _: forget())
 
     def hang_up(self, line: SqliteLine) -> None:
         """Nobody listens on this line any more; the last one closes the file."""
@@ -101,7 +103,7 @@ class SqliteBackend:
 
     def start_over_after_fork(self) -> None:
         """In a forked child: the lines are the parent's."""
-        for line in list(self._lines.values()):
+        for line in self._open_lines():
             line.abandon()
         self._lines.clear()
         self._bell.close()
@@ -111,7 +113,7 @@ class SqliteBackend:
         """Now and then: drop what nobody asks about any more, and see that all our lines can still be found."""
         self._sweep_at = now + SWEEP_EVERY
         sweep(db, now)
-        for line in list(self._lines.values()):
+        for line in self._open_lines():
             if not line.is_found():
                 line.listen_again()
 
@@ -120,17 +122,20 @@ class SqliteBackend:
 
     def _tell(self, push: Push, granted_at: float) -> None:
         """To whoever waits there, if a lock was handed over; a loss, to the line, which always listens."""
-        line = self._lines.get(home(push.channel))
-        if line is not None:
+        channel = home(push.channel)
+        known = self._lines.get(channel)
+        if known is not None and (line := known()) is not None:
             line.ear.deliver(push, granted_at)
-            return
-        channel = push.channel if push.kind == "handed" else home(push.channel)
-        self._bell.ring(channel, worded(push, granted_at))
+        else:
+            self._bell.ring(push.channel if push.kind == "handed" else channel, worded(push, granted_at))
 
     def _replaced(self) -> None:
         """The file is not the one it was: what was left in it, and told by it, is gone."""
-        for line in list(self._lines.values()):
+        for line in self._open_lines():
             line.listen_again()
+
+    def _open_lines(self) -> list[SqliteLine]:
+        return [line for known in list(self._lines.values()) if (line := known()) is not None]
 
 
 _open: WeakValueDictionary[str, SqliteBackend] = WeakValueDictionary()

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OLDEST = (3, 24, 0)
-SHORTEST_NAP, LONGEST_NAP = 0.000_05, 0.002
-"""How long to wait for another process's transaction, which usually takes less than the shortest of these."""
+SHORTEST_NAP, LONGEST_NAP, SHORT_NAPS = 0.000_05, 0.002, 30
+"""How long to wait for another process's transaction, which usually takes less than the shortest of these.
+
+The first naps are all short, or one that comes and goes without a pause would keep others from even joining its queue.
+"""
 LOOK_EVERY = 0.25
 """How often to see whether the file is still there."""
+COMMITS_A_LOG = 500
 FORK_WAITS = 2.0
 
 
@@ -36,7 +40,7 @@ class Database:
         self._place, self._path, self._listens, self._replaced = place, str(place.path), listens, replaced
         self.boot = boot_id()
         self._file: tuple[int, int] | None = None
-        self._look_at = 0.0
+        self._look_at, self._commits = 0.0, 0
         self._mutex, self._busy_with = threading.Lock(), 0
         self._is_forking = self._is_inherited = False
         _databases.add(self)
@@ -46,7 +50,7 @@ class Database:
 
         `StoreRefused` if it surely was not done, `StoreUnreachable` if who knows.
         """
-        give_up_at, nap = time.monotonic() + within, SHORTEST_NAP
+        give_up_at, nap, tries = time.monotonic() + within, SHORTEST_NAP, 0
         while True:
             try:
                 return self._transact_now(act, begin, within)
@@ -57,7 +61,24 @@ class Database:
                         "another process keeps it locked", "look for one that was stopped in the middle of a write"
                     ) from None
             time.sleep(nap)  # outside of the mutex: other threads may be luckier, and one may want to fork
-            nap = min(nap * 1.5, LONGEST_NAP)
+            tries += 1
+            if tries > SHORT_NAPS:
+                nap = min(nap * 1.5, LONGEST_NAP)
+
+    def tidy_up(self) -> None:
+        """Now and then bring home what the log has gathered: it takes a while, so not before others were told.
+
+        Whoever closes the file last does it, too; if it fails or somebody is busy, the next will.
+        """
+        if self._commits >= COMMITS_A_LOG and self._busy_with == 0 and self._mutex.acquire(blocking=False):
+            self._commits = 0
+            try:
+                if self._db is not None:
+                    self._db.execute("PRAGMA wal_checkpoint")
+            except sqlite3.Error:
+                pass  # the disk is full, say: whoever asks next is told
+            finally:
+                self._mutex.release()
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again."""
@@ -82,6 +103,7 @@ class Database:
             result = act(db)
             is_committing = True
             db.execute("COMMIT")
+            self._commits += 1
         except (sqlite3.Error, OSError, Unfit) as error:
             self._roll_back()
             raise self._trouble(error, is_committing=is_committing) from error
@@ -128,6 +150,7 @@ class Database:
         [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise Unfit("its file system has no shared memory", "name a file on a local disk")
+        db.execute("PRAGMA wal_autocheckpoint = 0")  # see tidy_up
         db.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes back, the next boot would drop anyway
         db.execute("BEGIN IMMEDIATE")
         prepare(db, self.boot, self._listens)

@@ -9,6 +9,7 @@ import os
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from errno import EAGAIN, ENOBUFS
@@ -28,6 +29,8 @@ LONGEST_NAP = 3600.0
 """How long to listen at a time: a socket takes no endless timeout."""
 PATIENCE = 1.0
 """How long a process may be too busy to take a hint before it is left to find out by itself."""
+NEW_FOR = 5.0
+"""How long a socket that nobody answers at may be one that is just being made."""
 
 Hint: TypeAlias = "tuple[Push, float]"
 
@@ -89,7 +92,11 @@ class Mailbox:
 
     def listen(self, heard: Callable[[bytes], bool]) -> None:
         """Read what comes on a thread of its own, as long as it is heard."""
-        threading.Thread(target=_listen, args=(self._socket, heard), name="dibs-mailbox", daemon=True).start()
+        try:
+            threading.Thread(target=_listen, args=(self._socket, heard), name="dibs-mailbox", daemon=True).start()
+        except RuntimeError as error:
+            self.close()
+            raise OSError(EAGAIN, str(error)) from error
 
     def next(self, within: float) -> bytes | None:
         """What comes next, if anything does in time."""
@@ -141,15 +148,24 @@ def _make_private(folder: Path) -> None:
 
 
 def clear_away(folder: Path) -> None:
-    """Remove the sockets of processes that died without doing so."""
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
-        for name in os.listdir(folder):  # noqa: PTH208 - names are all that is wanted
-            path = f"{folder}/{name}"
-            try:
-                probe.connect(path)
-            except ConnectionRefusedError:
-                with suppress(OSError):
-                    os.unlink(path)  # noqa: PTH108 - as above
+    """Remove the sockets of processes that died without doing so.
+
+    Not those that were made just now: a socket has its name for a moment before it can be connected to.
+    """
+    made_before = time.time() - NEW_FOR
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe, os.scandir(folder) as found:
+        for entry in found:
+            with suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_mtime < made_before and not _answers(probe, entry.path):
+                    os.unlink(entry.path)  # noqa: PTH108 - its path is text already
+
+
+def _answers(probe: socket.socket, path: str) -> bool:
+    try:
+        probe.connect(path)
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 class Bell:
@@ -173,10 +189,11 @@ class Bell:
 
     def ring(self, channel: str, data: bytes) -> None:
         """Send without waiting; if the process is too busy to take it, a thread of ours stays until it does."""
-        if self._speaker is None:
-            self._speaker = _speaker()
         try:
-            self._speaker.sendto(data, channel)
+            speaker = self._speaker
+            if speaker is None:
+                speaker = self._speaker = _speaker()
+            speaker.sendto(data, channel)
             os.sched_yield()  # or the one we woke up may have to wait until this processor has nothing else to do
         except OSError as error:
             if error.errno in {EAGAIN, ENOBUFS}:
@@ -194,8 +211,12 @@ class Bell:
         self.close()
 
     def _stay(self) -> None:
-        if self._is_patient.acquire(blocking=False):
+        if not self._is_patient.acquire(blocking=False):
+            return
+        try:
             threading.Thread(target=self._insist, name="dibs-bell", daemon=True).start()
+        except RuntimeError:  # no more threads: they find out by themselves
+            self._is_patient.release()
 
     def _insist(self) -> None:
         with _speaker() as speaker, suppress(Empty):
