@@ -59,6 +59,8 @@ class KeeperThread:
     def nudge(self) -> None:
         """Something is due sooner than the keeper knows. The garbage collector may call this, anywhere."""
         self._inbox.put(AskAgain())
+        if self._desk.is_closed:  # and perhaps the interpreter ends: it would wait for ever for a thread to start
+            return
         # If the lock is taken, somebody starts the thread and it will see our nudge, or it ends and looks once more.
         if self._thread is None and self._changing.acquire(blocking=False):
             try:

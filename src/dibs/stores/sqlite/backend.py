@@ -78,6 +78,8 @@ class SqliteBackend:
         return Reply(value, at)
 
     def _act(self, words: Sequence[Any], line: SqliteLine, db: sqlite3.Connection) -> tuple[Any, float, Sequence[Push]]:
+        if line.is_closed:
+            raise line.hung_up()
         now = line.now() if self._clock is None else self._clock()
         if words[0] in WRITES:
             if not line.is_listening:
@@ -139,7 +141,7 @@ class SqliteBackend:
 
 
 _open: WeakValueDictionary[str, SqliteBackend] = WeakValueDictionary()
-_opening = threading.Lock()
+_opening = threading.RLock()
 
 
 def open_store(url: str) -> SqliteBackend:
@@ -156,7 +158,7 @@ def open_store(url: str) -> SqliteBackend:
 
 def _after_fork_in_child() -> None:
     global _opening  # noqa: PLW0603 - the parent's may be held by a thread that was not copied
-    _opening = threading.Lock()
+    _opening = threading.RLock()
     for backend in list(_open.values()):
         backend.start_over_after_fork()
 

@@ -28,7 +28,8 @@ The first naps are all short, or one that comes and goes without a pause would k
 """
 LOOK_EVERY = 0.25
 """How often to see whether the file is still there."""
-COMMITS_A_LOG = 500
+LONGEST_LOG, LOOK_AT_LOG = 1_000_000, 64
+"""How many bytes the write-ahead log may have, and after how many commits of our own we look."""
 FORK_WAITS = 2.0
 
 
@@ -42,7 +43,7 @@ class Database:
         self._file: tuple[int, int] | None = None
         self._look_at, self._commits = 0.0, 0
         self._mutex, self._busy_with = threading.Lock(), 0
-        self._is_forking = self._is_inherited = False
+        self._is_forking = self._is_inherited = self._is_to_close = False
         _databases.add(self)
 
     def transact(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
@@ -53,10 +54,9 @@ class Database:
         give_up_at, nap, tries = time.monotonic() + within, SHORTEST_NAP, 0
         while True:
             try:
-                return self._transact_now(act, begin, within)
+                return self._transact_now(act, begin)
             except _Busy:
-                within = give_up_at - time.monotonic()
-                if within <= nap:
+                if give_up_at - time.monotonic() <= nap:
                     raise self._refused(
                         "another process keeps it locked", "look for one that was stopped in the middle of a write"
                     ) from None
@@ -66,53 +66,55 @@ class Database:
                 nap = min(nap * 1.5, LONGEST_NAP)
 
     def tidy_up(self) -> None:
-        """Now and then bring home what the log has gathered: it takes a while, so not before others were told.
-
-        Whoever closes the file last does it, too; if it fails or somebody is busy, the next will.
-        """
-        if self._commits >= COMMITS_A_LOG and self._busy_with == 0 and self._mutex.acquire(blocking=False):
+        """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
+        if self._commits < LOOK_AT_LOG or self._mutex.locked():
+            return
+        with self._mutex:
             self._commits = 0
-            try:
-                if self._db is not None:
-                    self._db.execute("PRAGMA wal_checkpoint")
-            except sqlite3.Error:
-                pass  # the disk is full, say: whoever asks next is told
-            finally:
-                self._mutex.release()
+            if self._db is not None:
+                self._shorten_log(self._db)
 
     def close(self) -> None:
-        """Let go of the file; the next use opens it again."""
+        """Let go of the file; the next use opens it again. A signal's handler may close what its thread is using."""
+        if self._busy_with == threading.get_ident():
+            self._is_to_close = True
+            return
         with self._mutex:
             self._drop()
 
     def __del__(self) -> None:
         self._drop()
 
-    def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
+    def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        """The mutex is taken without a timeout: only `with` cannot be torn apart by a signal.
+
+        It is held for one short transaction that waits for nobody; a thread that hangs in it hangs on the disk.
+        """
         me, is_committing = threading.get_ident(), False
         if self._busy_with == me:  # a signal's handler asks while its own thread is in here
             raise self._refused("this thread is in the middle of an ask", "do not use locks in a signal's handler")
-        if not self._mutex.acquire(timeout=max(within, 0.0)):
-            raise _Busy
-        try:
-            self._busy_with = me
-            db = self._db or self._opened()
-            db.execute(begin)
-            if time.monotonic() >= self._look_at:
-                self._refuse_replaced()
-            result = act(db)
-            is_committing = True
-            db.execute("COMMIT")
-            self._commits += 1
-        except (sqlite3.Error, OSError, Unfit) as error:
-            self._roll_back()
-            raise self._trouble(error, is_committing=is_committing) from error
-        except BaseException:
-            self._roll_back()
-            raise
-        finally:
-            self._busy_with = 0
-            self._mutex.release()
+        with self._mutex:
+            try:
+                self._busy_with = me
+                db = self._db or self._opened()
+                db.execute(begin)
+                if time.monotonic() >= self._look_at:
+                    self._refuse_replaced()
+                result = act(db)
+                is_committing = True
+                db.execute("COMMIT")
+                self._commits += 1
+            except (sqlite3.Error, OSError, Unfit) as error:
+                self._roll_back()
+                raise self._trouble(error, is_committing=is_committing) from error
+            except BaseException:
+                self._roll_back()
+                raise
+            finally:
+                self._busy_with = 0
+                if self._is_to_close:
+                    self._is_to_close = False
+                    self._drop()
         return result
 
     def _opened(self) -> sqlite3.Connection:
@@ -151,6 +153,7 @@ class Database:
         if mode != "wal":
             raise Unfit("its file system has no shared memory", "name a file on a local disk")
         db.execute("PRAGMA wal_autocheckpoint = 0")  # see tidy_up
+        db.execute("PRAGMA journal_size_limit = 0")  # cut off what was brought home, or it would look long for ever
         db.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes back, the next boot would drop anyway
         db.execute("BEGIN IMMEDIATE")
         prepare(db, self.boot, self._listens)
@@ -178,8 +181,15 @@ class Database:
     def _drop(self) -> None:
         if self._db is not None:
             db, self._db = self._db, None
+            self._shorten_log(db)
             with suppress(sqlite3.Error):
                 db.close()
+
+    def _shorten_log(self, db: sqlite3.Connection) -> None:
+        """If all processes have let it grow; should it fail, the next who looks will try."""
+        with suppress(sqlite3.Error, OSError):
+            if os.path.getsize(f"{self._path}-wal") > LONGEST_LOG:  # noqa: PTH202 - on the way of the 64th ask
+                db.execute("PRAGMA wal_checkpoint")
 
     def _trouble(self, error: Exception, *, is_committing: bool) -> Exception:
         """What to tell of an error; a busy file is not one yet."""

@@ -93,7 +93,7 @@ class Mailbox:
     def listen(self, heard: Callable[[bytes], bool]) -> None:
         """Read what comes on a thread of its own, as long as it is heard."""
         try:
-            threading.Thread(target=_listen, args=(self._socket, heard), name="dibs-mailbox", daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(heard,), name="dibs-mailbox", daemon=True).start()
         except RuntimeError as error:
             self.close()
             raise OSError(EAGAIN, str(error)) from error
@@ -107,9 +107,12 @@ class Mailbox:
             return None
 
     def knock(self) -> None:
-        """Wake up whoever reads it. If it is full, he will wake up anyway."""
-        with suppress(OSError), _speaker() as speaker:
-            speaker.sendto(b"?", self.path)
+        """Wake up whoever reads it. If it is full, he will wake up anyway; if it was deleted, its end wakes him up."""
+        try:
+            with suppress(BlockingIOError), _speaker() as speaker:
+                speaker.sendto(b"?", self.path)
+        except OSError:
+            self.close()
 
     def is_there(self) -> bool:
         """Whether others can still find it."""
@@ -132,12 +135,12 @@ class Mailbox:
         self.is_closed = True
         self._socket.close()
 
-
-def _listen(box: socket.socket, heard: Callable[[bytes], bool]) -> None:
-    with suppress(OSError):
-        while data := box.recv(LARGEST):
-            if not heard(data):
-                return
+    def _pass_on(self, heard: Callable[[bytes], bool]) -> None:
+        with suppress(OSError):
+            while not self.is_closed:
+                data = self._socket.recv(LARGEST)
+                if data and not heard(data):
+                    return
 
 
 def _make_private(folder: Path) -> None:

@@ -15,12 +15,15 @@ from dibs.errors import ConfigError
 FILE = "dibs.sqlite"
 MOUNTS = "/proc/self/mountinfo"
 MAGIC = b"SQLite format 3\0"
+LONGEST_PATH = 504
 
 NETWORKED = re.compile(
     r"9p|afs|beegfs|ceph|cifs|coda|davfs|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|orangefs|prl_fs|smb[23]|smbfs"
     r"|vboxsf|virtiofs|vmhgfs|fuse\.(?!fuse-overlayfs|lxcfs|mergerfs|ntfs-3g).*"
 )
 """File systems behind which another machine may stand: its processes would not see our locks, nor we theirs."""
+ESCAPED = re.compile(r"\\([0-7]{3})")
+"""A blank, a tab, the end of a line or a backslash, as the kernel's list of mounts has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Location:
     @property
     def url(self) -> str:
         """As people write it."""
-        return f"sqlite:///{quote(str(self.path))}"
+        return f"sqlite:///{quote(os.fsencode(self.path))}"
 
 
 def default_location() -> Location:
@@ -56,13 +59,14 @@ def location(url: str) -> Location:
         return default_location()
     host, _, path = rest.partition("/")
     if host or not path:
-        raise ConfigError(f"{url!r} names no file: write sqlite:///relative/file or sqlite:////absolute/file")
+        # Not repeated: what looks like a host may hold a password.
+        raise ConfigError("that URL names no file: write sqlite:///relative/file or sqlite:////absolute/file")
     if "?" in path or "#" in path:
         raise ConfigError(f"{url!r}: the embedded store takes no options in its URL")
-    path = unquote(path)
+    path = unquote(path, errors="surrogateescape")
     if path == ":memory:":
         raise ConfigError(f"{url!r}: a store in memory goes by memory://")
-    if not path.isprintable():
+    if not os.fsencode(path).decode(errors="replace").isprintable():
         raise ConfigError(f"{url!r} holds control characters")
     return Location(Path(path).absolute())
 
@@ -70,24 +74,24 @@ def location(url: str) -> Location:
 def refuse_unfit(place: Location) -> None:
     """Say at once what would fail at the first use: a missing, foreign, unwritable or shared folder or file."""
     try:
-        folder = _nearest_folder(place)
-        fault = _folder_fault(folder) or _file_fault(place.path)
+        path = Path(os.path.realpath(place.path))  # where SQLite would write: the file itself may be a link
+        fault = _folder_fault(_nearest_folder(path, is_ours=place.is_ours)) or _file_fault(path)
     except OSError as error:
         fault = f"{error.strerror or error}: name a file that can be reached"
     if fault:
         raise ConfigError(f"no embedded store at {place.path}: {fault}")
 
 
-def _nearest_folder(place: Location) -> Path:
+def _nearest_folder(path: Path, *, is_ours: bool) -> Path:
     """The folder it is in; or the one that it can be made in, if it is ours to make."""
-    folder = place.path.parent
-    while place.is_ours and not folder.exists() and folder != folder.parent:
+    folder = path.parent
+    while is_ours and not folder.exists() and folder != folder.parent:
         folder = folder.parent
-    return folder.resolve(strict=True)
+    return folder
 
 
 def _folder_fault(folder: Path) -> str | None:
-    if not folder.is_dir():
+    if not stat.S_ISDIR(folder.stat().st_mode):
         return f"{folder} is not a folder"
     if kind := _network(str(folder)):
         return (
@@ -100,6 +104,8 @@ def _folder_fault(folder: Path) -> str | None:
 
 
 def _file_fault(path: Path) -> str | None:
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        return f"SQLite takes no path of more than {LONGEST_PATH} bytes; name a shorter one"
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -118,7 +124,7 @@ def _file_fault(path: Path) -> str | None:
 def _network(folder: str) -> str | None:
     """The kind of file system, if another machine may stand behind it."""
     try:
-        mounts = Path(MOUNTS).read_text(encoding="utf-8", errors="surrogateescape")
+        mounts = os.fsdecode(Path(MOUNTS).read_bytes())
     except OSError:  # not Linux: we cannot tell
         return None
     kind = file_system(folder, mounts)
@@ -128,9 +134,9 @@ def _network(folder: str) -> str | None:
 def file_system(folder: str, mounts: str) -> str:
     """The kind of file system that a folder is on, by the kernel's list of mounts (the last of the longest wins)."""
     found, longest = "", -1
-    for line in mounts.splitlines():
+    for line in mounts.strip("\n").split("\n"):
         before, _, after = line.partition(" - ")
-        point = before.split(" ")[4].encode().decode("unicode_escape")
+        point = ESCAPED.sub(lambda code: chr(int(code[1], 8)), before.split(" ")[4])
         inside = folder == point or folder.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= longest:
             found, longest = after.split(" ")[0], len(point)

@@ -63,13 +63,16 @@ def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -
     [application_id] = db.execute("PRAGMA application_id").fetchone()
     if application_id != APPLICATION_ID:
         _create(db, boot)
-    [found, last_boot] = db.execute("SELECT format, boot FROM store").fetchone()
+    row = db.execute("SELECT format, boot FROM store").fetchone()
+    if row is None:
+        raise Unfit("it is damaged", "stop all that use it, and move it away: a new one is made")
+    found, last_boot = row
+    check(found, boot, boot)  # of a newer format we know no more than its number
     for step in range(found, FORMAT):
         _run(db, MIGRATIONS[step])
         db.execute("UPDATE store SET format = ?", (step + 1,))
     if last_boot != boot:
         _begin_anew(db, boot, listens)
-    check(max(found, FORMAT), boot, boot)
 
 
 def check(file_format: int, file_boot: str, boot: str) -> None:

@@ -40,17 +40,21 @@ class SqliteLine:
         self._here, self._sleepers, self._numbers = threading.local(), WeakSet[SqliteSleeper](), count(1)
         self.is_listening = False
         self._posts: SimpleQueue[_Post | None] | None = None
-        self._starting = threading.Lock()
-        self._is_closed = False
+        self._starting = threading.RLock()  # a signal's handler may come here while its own thread does
+        self.is_closed = False
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
-        if self._is_closed:
-            raise self._hung_up()
-        return self._backend.execute(words, self, within)
+        if self.is_closed:
+            raise self.hung_up()
+        try:
+            return self._backend.execute(words, self, within)
+        finally:
+            if self.is_closed:  # meanwhile; and we may have opened the file again
+                self._backend.hang_up(self)
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        if self._is_closed:
-            heard(self._hung_up())
+        if self.is_closed:
+            heard(self.hung_up())
             return
         with self._starting:
             if self._posts is None:
@@ -112,7 +116,7 @@ class SqliteLine:
             self.ear.deliver(*hint)
 
     def close(self) -> None:
-        self._is_closed = True
+        self.is_closed = True
         if self._posts is not None:
             self._posts.put(None)
         for box in self._boxes():
@@ -121,7 +125,7 @@ class SqliteLine:
 
     def abandon(self) -> None:
         """In a forked child: it is the parent's."""
-        self._is_closed, self._posts, self._starting = True, None, threading.Lock()
+        self.is_closed, self._posts, self._starting = True, None, threading.RLock()
         for box in self._boxes():
             box.abandon()
 
@@ -130,7 +134,8 @@ class SqliteLine:
             boxes = [self.mailbox, *(sleeper.mailbox for sleeper in self._sleepers)]
         return [box for box in boxes if box is not None]
 
-    def _hung_up(self) -> StoreRefused:
+    def hung_up(self) -> StoreRefused:
+        """What is told to one who still wants to talk."""
         return StoreRefused(self._backend.server, after=0.0, why="the line was hung up")
 
 
