@@ -49,8 +49,7 @@ class SqliteLine:
         try:
             return self._backend.execute(words, self, within)
         finally:
-            if self.is_closed:  # meanwhile; and we may have opened the file again
-                self._backend.hang_up(self)
+            self._hang_up_if_closed()  # as it may be by now; and we may have opened the file again
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
         if self.is_closed:
@@ -121,13 +120,17 @@ class SqliteLine:
             self._posts.put(None)
         for box in self._boxes():
             box.close()
-        self._backend.hang_up(self)
+        self._hang_up_if_closed()
 
     def abandon(self) -> None:
         """In a forked child: it is the parent's."""
         self.is_closed, self._posts, self._starting = True, None, threading.RLock()
         for box in self._boxes():
             box.abandon()
+
+    def _hang_up_if_closed(self) -> None:
+        if self.is_closed:
+            self._backend.hang_up(self)
 
     def _boxes(self) -> Sequence[Mailbox]:
         with self._starting:
