@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.stores.sqlite.boot import boot_id
-from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, prepare
+from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, prepare, refuse_foreign
 
 if TYPE_CHECKING:
     from dibs.stores.sqlite.location import Location
@@ -30,7 +31,8 @@ LOOK_EVERY = 0.25
 """How often to see whether the file is still there."""
 LONGEST_LOG, LOOK_AT_LOG = 1_000_000, 64
 """How many bytes the write-ahead log may have, and after how many commits of our own we look."""
-FORK_WAITS = 2.0
+LONG = 2.0
+"""How long one who closes or forks waits for another thread's transaction."""
 
 
 class Database:
@@ -41,8 +43,9 @@ class Database:
         self._place, self._path, self._listens, self._replaced = place, str(place.path), listens, replaced
         self.boot = boot_id()
         self._file: tuple[int, int] | None = None
+        self._log: tuple[int, int] | None = None
         self._look_at, self._commits = 0.0, 0
-        self._mutex, self._busy_with = threading.Lock(), 0
+        self._mutex, self._busy_with, self._pid = threading.RLock(), 0, os.getpid()
         self._is_forking = self._is_inherited = self._is_to_close = False
         _databases.add(self)
 
@@ -53,8 +56,10 @@ class Database:
         """
         give_up_at, nap, tries = time.monotonic() + within, SHORTEST_NAP, 0
         while True:
+            if self._busy_with == threading.get_ident():  # a signal's handler asks while its own thread is in here
+                raise self._refused("this thread is in the middle of an ask", "use no locks in a signal's handler")
             try:
-                return self._transact_now(act, begin)
+                return self._alone(partial(self._transact_now, act, begin), give_up_at - time.monotonic())
             except _Busy:
                 if give_up_at - time.monotonic() <= nap:
                     raise self._refused(
@@ -67,54 +72,62 @@ class Database:
 
     def tidy_up(self) -> None:
         """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
-        if self._commits < LOOK_AT_LOG or self._mutex.locked():
-            return
-        with self._mutex:
+        if self._commits >= LOOK_AT_LOG and not self._busy_with:
             self._commits = 0
-            if self._db is not None:
-                self._shorten_log(self._db)
+            with suppress(_Busy):
+                self._alone(self._shorten_log, 0.0)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again. A signal's handler may close what its thread is using."""
         if self._busy_with == threading.get_ident():
             self._is_to_close = True
             return
-        with self._mutex:
-            self._drop()
+        with suppress(_Busy):
+            self._alone(self._drop, LONG)
 
     def __del__(self) -> None:
         self._drop()
 
-    def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
-        """The mutex is taken without a timeout: only `with` cannot be torn apart by a signal.
+    def _alone(self, act: Callable[[], T], within: float) -> T:
+        """Do something while no other thread does.
 
-        It is held for one short transaction that waits for nobody; a thread that hangs in it hangs on the disk.
+        A signal may strike between any two calls, so whether the mutex is ours is found out by giving it back.
         """
-        me, is_committing = threading.get_ident(), False
-        if self._busy_with == me:  # a signal's handler asks while its own thread is in here
-            raise self._refused("this thread is in the middle of an ask", "do not use locks in a signal's handler")
-        with self._mutex:
-            try:
-                self._busy_with = me
-                db = self._db or self._opened()
-                db.execute(begin)
-                if time.monotonic() >= self._look_at:
-                    self._refuse_replaced()
-                result = act(db)
-                is_committing = True
-                db.execute("COMMIT")
-                self._commits += 1
-            except (sqlite3.Error, OSError, Unfit) as error:
-                self._roll_back()
-                raise self._trouble(error, is_committing=is_committing) from error
-            except BaseException:
-                self._roll_back()
-                raise
-            finally:
+        me = threading.get_ident()
+        try:
+            if not self._mutex.acquire(timeout=max(within, 0.0)):
+                raise _Busy
+            self._busy_with = me
+            return act()
+        finally:
+            if self._busy_with == me:
                 self._busy_with = 0
-                if self._is_to_close:
-                    self._is_to_close = False
-                    self._drop()
+            try:  # noqa: SIM105 - the release must be the first call in here
+                self._mutex.release()
+            except RuntimeError:
+                pass
+
+    def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        is_committing = False
+        try:
+            db = self._db if self._db is not None and self._pid == os.getpid() else self._opened()
+            db.execute(begin)
+            if time.monotonic() >= self._look_at:
+                self._refuse_replaced()
+            result = act(db)
+            is_committing = True
+            db.execute("COMMIT")
+            self._commits += 1
+        except (sqlite3.Error, OSError, Unfit) as error:
+            self._roll_back()
+            raise self._trouble(error, is_committing=is_committing) from error
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            if self._is_to_close:
+                self._is_to_close = False
+                self._drop()
         return result
 
     def _opened(self) -> sqlite3.Connection:
@@ -122,11 +135,13 @@ class Database:
 
         (Closing any handle would drop the locks that SQLite holds through another: so POSIX wants it.)
         """
+        if self._pid != os.getpid():  # by a fork that did not tell Python
+            self._abandon()
         if self._is_inherited:
             raise Unfit("this process was forked while it was open", "fork with os.fork, or before the first lock")
         if sqlite3.sqlite_version_info < OLDEST:
             raise Unfit(f"SQLite {sqlite3.sqlite_version} is too old", f"use one from {'.'.join(map(str, OLDEST))} on")
-        self._make_private_file()
+        self._make_file()
         found = self._place.path.stat()
         db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
@@ -135,19 +150,21 @@ class Database:
             db.close()
             raise
         was, self._db, self._file = self._file, db, (found.st_dev, found.st_ino)
+        self._log = None
         if was is not None and was != self._file:
             self._replaced()
         return db
 
-    def _make_private_file(self) -> None:
+    def _make_file(self) -> None:
         if self._place.is_ours:
             self._place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        if self._place.path.stat().st_mode & 0o077:
-            self._place.path.chmod(0o600)
 
     def _make_ready(self, db: sqlite3.Connection) -> None:
+        refuse_foreign(db)  # before anything is changed in it
+        if self._place.path.stat().st_mode & 0o077:
+            self._place.path.chmod(0o600)
         db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
@@ -164,11 +181,8 @@ class Database:
 
         Not each time, as that costs as much as another lock; leases in a deleted file live on for longer anyway.
         """
-        try:
-            found = self._place.path.stat()
-        except FileNotFoundError:
-            found = None
-        if found is None or (found.st_dev, found.st_ino) != self._file:
+        log, self._log = self._log, _identity(f"{self._path}-wal")
+        if _identity(self._path) != self._file or (log is not None and log != self._log):
             self._drop()
             raise Unfit("the file was deleted or replaced", "what was held in it is lost; the next ask makes a new one")
         self._look_at = time.monotonic() + LOOK_EVERY
@@ -180,16 +194,16 @@ class Database:
 
     def _drop(self) -> None:
         if self._db is not None:
+            self._shorten_log()
             db, self._db = self._db, None
-            self._shorten_log(db)
             with suppress(sqlite3.Error):
                 db.close()
 
-    def _shorten_log(self, db: sqlite3.Connection) -> None:
+    def _shorten_log(self) -> None:
         """If all processes have let it grow; should it fail, the next who looks will try."""
         with suppress(sqlite3.Error, OSError):
-            if os.path.getsize(f"{self._path}-wal") > LONGEST_LOG:  # noqa: PTH202 - on the way of the 64th ask
-                db.execute("PRAGMA wal_checkpoint")
+            if self._db is not None and os.path.getsize(f"{self._path}-wal") > LONGEST_LOG:  # noqa: PTH202 - on the way of the 64th ask
+                self._db.execute("PRAGMA wal_checkpoint")
 
     def _trouble(self, error: Exception, *, is_committing: bool) -> Exception:
         """What to tell of an error; a busy file is not one yet."""
@@ -214,20 +228,26 @@ class Database:
 
     def before_fork(self) -> None:
         """Close the file, and keep every thread from opening it."""
-        is_inside = self._busy_with == threading.get_ident()
-        if not is_inside and self._mutex.acquire(timeout=FORK_WAITS):
-            self._is_forking = True
+        if self._busy_with != threading.get_ident() and self._mutex.acquire(timeout=LONG):
+            self._busy_with, self._is_forking = threading.get_ident(), True
             self._drop()
 
     def after_fork_in_parent(self) -> None:
         """Let the threads go on."""
         if self._is_forking:
-            self._is_forking = False
+            self._busy_with, self._is_forking = 0, False
             self._mutex.release()
 
     def after_fork_in_child(self) -> None:
-        """Begin anew. A handle that could not be closed is the parent's: it is neither used nor ever closed."""
-        self._mutex, self._busy_with, self._is_forking = threading.Lock(), 0, False
+        """Begin anew. A handle that could not be closed is the parent's."""
+        was_in_use = self._busy_with != 0 and not self._is_forking
+        self._mutex, self._busy_with, self._is_forking = threading.RLock(), 0, False
+        self._abandon()
+        self._is_inherited = self._is_inherited or was_in_use
+
+    def _abandon(self) -> None:
+        """In a child: a handle of the parent's is neither used nor ever closed."""
+        self._pid = os.getpid()
         if self._db is not None:
             _keep_for_ever(self._db)
             self._db, self._is_inherited = None, True
@@ -243,8 +263,17 @@ TROUBLES = {
     "SQLITE_CANTOPEN": ("it cannot be opened", "check that its folder is there and writable for this user"),
     "SQLITE_NOTADB": ("it is damaged, or not a database", "stop all that use it, and move it away: a new one is made"),
     "SQLITE_CORRUPT": ("it is damaged", "stop all that use it, and move it away: a new one is made"),
+    "SQLITE_IOERR_SHORT_READ": ("the file was deleted without its -wal and -shm", "ask again when its users noticed"),
     "SQLITE_IOERR": ("its disk fails", "check the disk"),
 }
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - looked at again and again
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _keep_for_ever(db: sqlite3.Connection) -> None:

@@ -60,8 +60,7 @@ class Unfit(Exception):
 
 def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -> None:
     """Within a write transaction: make the tables or bring them up to date, and drop what an earlier boot left."""
-    [application_id] = db.execute("PRAGMA application_id").fetchone()
-    if application_id != APPLICATION_ID:
+    if not refuse_foreign(db):
         _create(db, boot)
     row = db.execute("SELECT format, boot FROM store").fetchone()
     if row is None:
@@ -73,6 +72,15 @@ def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -
         db.execute("UPDATE store SET format = ?", (step + 1,))
     if last_boot != boot:
         _begin_anew(db, boot, listens)
+
+
+def refuse_foreign(db: sqlite3.Connection) -> bool:
+    """Whether the file is one of ours, and not empty either; `Unfit` if it is somebody else's."""
+    [application_id] = db.execute("PRAGMA application_id").fetchone()
+    [tables] = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application_id != APPLICATION_ID and tables:
+        raise Unfit("it holds another program's data", "name a file of its own for dibs")
+    return bool(application_id == APPLICATION_ID)
 
 
 def check(file_format: int, file_boot: str, boot: str) -> None:
@@ -104,9 +112,6 @@ def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool
 
 
 def _create(db: sqlite3.Connection, boot: str) -> None:
-    [tables] = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables:
-        raise Unfit("it holds another program's data", "name a file of its own for dibs")
     _run(db, TABLES)
     db.execute("INSERT INTO store VALUES (?, 0, 0, ?)", (FORMAT, boot))
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
