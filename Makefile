@@ -2,6 +2,7 @@
 #   PYTHON=python3.12   which Python to make .venv with (default: the first that will do)
 #   ARGS="..."          more words for `make demo` (dibs demo) and `make test` (pytest)
 #   SEEDS=, SEED=       how many simulated worlds to try, or the one to show
+#   TIMES=              how often to play the chaos
 
 VENV  := .venv
 BENCH := .venv-bench
@@ -10,6 +11,7 @@ BIN   := $(VENV)/bin
 PIP   := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SEEDS ?= 20000
 SEED  ?=
+TIMES ?= 10
 ARGS  ?=
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
@@ -19,7 +21,7 @@ DECIDING := src/dibs/model/*,src/dibs/model.py,src/dibs/ports/*,src/dibs/ports.p
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help demo test check sim bench model format pins clean stale
+.PHONY: help demo test check sim chaos bench model format pins clean stale
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -56,6 +58,9 @@ check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests, a sl
 
 sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
 	@$(BIN)/python -m dibs.testing.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+
+chaos: $(VENV)/.test ## kill, stop, fork, starve and fill real processes and disks, TIMES=10 times over
+	@for time in $$(seq $(TIMES)); do echo "== $$time of $(TIMES)"; $(PYTEST) -q tests/chaos $(ARGS) || exit 1; done
 
 bench: $(BENCH)/.peers ## measure, with others beside us, and print one table; ARGS=--quick, or ARGS=--write to keep it
 	@$(BENCH)/bin/python -m bench $(ARGS)

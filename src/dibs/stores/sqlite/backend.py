@@ -15,7 +15,7 @@ from dibs.model.guarantee import Guarantee
 from dibs.ports.store import Reply
 from dibs.stores.direct import DirectLocks
 from dibs.stores.sqlite.database import Database
-from dibs.stores.sqlite.hints import Bell, clear_away, home, mailbox_folder, worded
+from dibs.stores.sqlite.hints import Bell, clear_away, home, is_beside, mailbox_folder, new_name, worded
 from dibs.stores.sqlite.location import Location, location, refuse_unfit
 from dibs.stores.sqlite.schema import sweep
 from dibs.stores.sqlite.server import SqliteTurn
@@ -39,7 +39,7 @@ class SqliteBackend:
 
     def __init__(self, place: Location, *, clock: Callable[[], float] | None = None) -> None:
         self.server = place.url
-        self.mailboxes = mailbox_folder(place.path)
+        self._mailboxes = mailbox_folder(place.path)
         self._clock = clock
         self._lines: dict[str, ReferenceType[SqliteLine]] = {}
         self._bell = Bell()
@@ -89,10 +89,18 @@ class SqliteBackend:
         turn = SqliteTurn(db, now, time.time(), self._database.boot, self._listens)
         return turn.execute(words), now, turn.pushes
 
+    def new_channel(self) -> str:
+        """For a new line. Beside the file it is a mere name: another container may know the folder by another path."""
+        return new_name() if is_beside(self._mailboxes) else f"{self._mailboxes}/{new_name()}"
+
+    def address(self, channel: str) -> str:
+        """Where that channel's socket is."""
+        return channel if channel.startswith("/") else f"{self._mailboxes}/{channel}"
+
     def connected(self, line: SqliteLine) -> None:
         """Somebody listens on this line."""
         if not self._lines:
-            clear_away(self.mailboxes)
+            clear_away(self._mailboxes)
         forget = partial(self._lines.pop, line.channel, None)
         self._lines[line.channel] = ref(line, lambda _: forget())
 
@@ -120,7 +128,7 @@ class SqliteBackend:
                 line.listen_again()
 
     def _listens(self, channel: str) -> bool:
-        return self._bell.answers(channel)
+        return self._bell.answers(self.address(channel))
 
     def _tell(self, push: Push, granted_at: float) -> None:
         """To whoever waits there, if a lock was handed over; a loss, to the line, which always listens."""
@@ -129,7 +137,8 @@ class SqliteBackend:
         if known is not None and (line := known()) is not None:
             line.ear.deliver(push, granted_at)
         else:
-            self._bell.ring(push.channel if push.kind == "handed" else channel, worded(push, granted_at))
+            told = push.channel if push.kind == "handed" else channel
+            self._bell.ring(self.address(told), worded(push, granted_at))
 
     def _replaced(self) -> None:
         """The file is not the one it was: what was left in it, and told by it, is gone."""
@@ -149,9 +158,11 @@ def open_store(url: str) -> SqliteBackend:
     place = location(url)
     key = os.path.realpath(place.path)
     with _opening:
+        if key not in _open:
+            # A file that is open under another name must not be read: closing it again would drop its locks.
+            refuse_unfit(place, may_read=not _open)
         backend = _open.get(key)
         if backend is None:
-            refuse_unfit(place)
             backend = _open[key] = SqliteBackend(Location(Path(key), is_ours=place.is_ours))
         return backend
 

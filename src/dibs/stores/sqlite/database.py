@@ -31,6 +31,7 @@ LOOK_EVERY = 0.25
 """How often to see whether the file is still there."""
 LONGEST_LOG, LOOK_AT_LOG = 1_000_000, 64
 """How many bytes the write-ahead log may have, and after how many commits of our own we look."""
+REPLACED = (0, 0)
 LONG = 2.0
 """How long one who closes or forks waits for another thread's transaction."""
 
@@ -184,6 +185,7 @@ class Database:
         log, self._log = self._log, _identity(f"{self._path}-wal")
         if _identity(self._path) != self._file or (log is not None and log != self._log):
             self._drop()
+            self._file = REPLACED  # also if the next one has its number
             raise Unfit("the file was deleted or replaced", "what was held in it is lost; the next ask makes a new one")
         self._look_at = time.monotonic() + LOOK_EVERY
 

@@ -22,6 +22,7 @@ from dibs.model.asks import Push
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+BESIDE = "-wake"
 LONGEST_PATH = 100
 """The most bytes the path of a socket may have; systems allow 103 or 107."""
 LARGEST = 512
@@ -37,11 +38,16 @@ Hint: TypeAlias = "tuple[Push, float]"
 
 def mailbox_folder(file: Path) -> Path:
     """Where the sockets of a store are: beside its file or, if that path is too long, in a temporary folder."""
-    beside = Path(f"{file}-wake")
+    beside = Path(f"{file}{BESIDE}")
     if _fits(beside):
         return beside
     elsewhere = Path(tempfile.gettempdir()) / f"dibs-{os.getuid()}"
     return elsewhere if _fits(elsewhere) else Path(f"/tmp/dibs-{os.getuid()}")  # noqa: S108 - made private, and checked
+
+
+def is_beside(folder: Path) -> bool:
+    """Whether it goes with the file."""
+    return folder.name.endswith(BESIDE)
 
 
 def _fits(folder: Path) -> bool:
@@ -55,8 +61,8 @@ def new_name() -> str:
 
 def home(channel: str) -> str:
     """The line's own mailbox, to which a thread's (`line.thread`) belongs."""
-    folder, _, name = channel.rpartition("/")
-    return f"{folder}/{name.partition('.')[0]}"
+    line, _, thread = channel.rpartition(".")
+    return line if thread.isdecimal() else channel
 
 
 def worded(push: Push, granted_at: float) -> bytes:
@@ -180,27 +186,28 @@ class Bell:
         self._stuck: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
         self._is_patient = threading.Lock()
 
-    def answers(self, channel: str) -> bool:
+    def answers(self, path: str) -> bool:
         """Whether a process listens there. For one thread at a time."""
-        if self._probe is None:
-            self._probe = _speaker()
+        probe = self._probe
+        if probe is None:
+            probe = self._probe = _speaker()
         try:
-            self._probe.connect(channel)
+            probe.connect(path)
         except OSError:
             return False
         return True
 
-    def ring(self, channel: str, data: bytes) -> None:
+    def ring(self, path: str, data: bytes) -> None:
         """Send without waiting; if the process is too busy to take it, a thread of ours stays until it does."""
         try:
             speaker = self._speaker
             if speaker is None:
                 speaker = self._speaker = _speaker()
-            speaker.sendto(data, channel)
+            speaker.sendto(data, path)
             os.sched_yield()  # or the one we woke up may have to wait until this processor has nothing else to do
         except OSError as error:
             if error.errno in {EAGAIN, ENOBUFS}:
-                self._stuck.put((channel, data))
+                self._stuck.put((path, data))
                 self._stay()
 
     def close(self) -> None:
@@ -222,13 +229,15 @@ class Bell:
             self._is_patient.release()
 
     def _insist(self) -> None:
-        with _speaker() as speaker, suppress(Empty):
-            speaker.settimeout(PATIENCE)
-            while True:
-                channel, data = self._stuck.get(timeout=PATIENCE)
-                with suppress(OSError):
-                    speaker.sendto(data, channel)
-        self._is_patient.release()
+        try:
+            with suppress(OSError, Empty), _speaker() as speaker:
+                speaker.settimeout(PATIENCE)
+                while True:
+                    path, data = self._stuck.get(timeout=PATIENCE)
+                    with suppress(OSError):
+                        speaker.sendto(data, path)
+        finally:
+            self._is_patient.release()
         if not self._stuck.empty():
             self._stay()
 

@@ -71,11 +71,11 @@ def location(url: str) -> Location:
     return Location(Path(path).absolute())
 
 
-def refuse_unfit(place: Location) -> None:
+def refuse_unfit(place: Location, *, may_read: bool = True) -> None:
     """Say at once what would fail at the first use: a missing, foreign, unwritable or shared folder or file."""
     try:
         path = Path(os.path.realpath(place.path))  # where SQLite would write: the file itself may be a link
-        fault = _folder_fault(_nearest_folder(path, is_ours=place.is_ours)) or _file_fault(path)
+        fault = _folder_fault(_nearest_folder(path, is_ours=place.is_ours)) or _file_fault(path, may_read=may_read)
     except OSError as error:
         fault = f"{error.strerror or error}: name a file that can be reached"
     if fault:
@@ -103,7 +103,7 @@ def _folder_fault(folder: Path) -> str | None:
     return None
 
 
-def _file_fault(path: Path) -> str | None:
+def _file_fault(path: Path, *, may_read: bool) -> str | None:
     if len(os.fsencode(path)) > LONGEST_PATH:
         return f"SQLite takes no path of more than {LONGEST_PATH} bytes; name a shorter one"
     try:
@@ -114,11 +114,14 @@ def _file_fault(path: Path) -> str | None:
         return "it is not a regular file; name another"
     if not os.access(path, os.R_OK | os.W_OK):
         return "the file cannot be read and written by this user; mend its permissions, or name another"
-    with path.open("rb") as file:
-        start = file.read(len(MAGIC))
-    if start and start != MAGIC:
+    if may_read and not _is_database(path):
         return "the file is not a SQLite database; name another, or move it away"
     return None
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) in {MAGIC, b""}
 
 
 def _network(folder: str) -> str | None:

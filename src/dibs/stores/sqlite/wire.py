@@ -13,7 +13,7 @@ from weakref import ReferenceType, WeakSet, finalize, ref
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.ports.store import Reply
-from dibs.stores.sqlite.hints import Mailbox, new_name, read
+from dibs.stores.sqlite.hints import Mailbox, read
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -34,7 +34,7 @@ class SqliteLine:
     def __init__(
         self, backend: SqliteBackend, ear: Ear, now: Callable[[], float], loop: AbstractEventLoop | None = None
     ) -> None:
-        self.ear, self.now, self.channel = ear, now, f"{backend.mailboxes}/{new_name()}"
+        self.ear, self.now, self.channel = ear, now, backend.new_channel()
         self._backend, self._loop = backend, loop
         self.mailbox: Mailbox | None = None
         self._here, self._sleepers, self._numbers = threading.local(), WeakSet[SqliteSleeper](), count(1)
@@ -55,12 +55,23 @@ class SqliteLine:
         if self.is_closed:
             heard(self.hung_up())
             return
+        try:
+            posts = self._posts or self._start_posting()
+        except RuntimeError as error:  # no more threads; later there may be
+            heard(
+                StoreRefused(self._backend.server, after=0.0, why=str(error), fix="let this program have more threads")
+            )
+        else:
+            posts.put((words, self.now() + PATIENCE, heard))
+
+    def _start_posting(self) -> SimpleQueue[_Post | None]:
         with self._starting:
             if self._posts is None:
-                self._posts = SimpleQueue()
-                finalize(self, self._posts.put, None).atexit = False
-                threading.Thread(target=_work, args=(self._posts, ref(self)), name="dibs-line", daemon=True).start()
-        self._posts.put((words, self.now() + PATIENCE, heard))
+                posts = SimpleQueue[_Post | None]()
+                threading.Thread(target=_work, args=(posts, ref(self)), name="dibs-line", daemon=True).start()
+                finalize(self, posts.put, None).atexit = False
+                self._posts = posts
+            return self._posts
 
     def carry_out(self, post: _Post) -> None:
         """Do what was posted; on a thread of our own."""
@@ -80,7 +91,8 @@ class SqliteLine:
     def sleeper(self) -> SqliteSleeper:
         found: SqliteSleeper | None = getattr(self._here, "sleeper", None)
         if found is None:
-            found = self._here.sleeper = SqliteSleeper(f"{self.channel}.{next(self._numbers)}", self.hear)
+            channel = f"{self.channel}.{next(self._numbers)}"
+            found = self._here.sleeper = SqliteSleeper(channel, self._backend.address(channel), self.hear)
             with self._starting:
                 self._sleepers.add(found)
             self.is_listening = False
@@ -89,10 +101,15 @@ class SqliteLine:
     def listen(self) -> None:
         """See to it that we can be told of things. For one thread at a time."""
         if self.mailbox is None or self.mailbox.is_closed:
-            self.mailbox = Mailbox(self.channel)
-            self.mailbox.listen(_heard_by(ref(self)))
-            finalize(self, self.mailbox.close).atexit = False
-            self._backend.connected(self)
+            mailbox = Mailbox(self._backend.address(self.channel))
+            try:
+                mailbox.listen(_heard_by(ref(self)))
+                self._backend.connected(self)
+            except BaseException:  # a signal, say: the next ask tries again
+                mailbox.close()
+                raise
+            finalize(self, mailbox.close).atexit = False
+            self.mailbox = mailbox
         self.is_listening = True
         with self._starting:
             for sleeper in self._sleepers:
@@ -145,15 +162,15 @@ class SqliteLine:
 class SqliteSleeper:
     """A thread that hears for itself that a lock was handed to it."""
 
-    def __init__(self, channel: str, hear: Callable[[bytes], None]) -> None:
-        self.channel = channel
+    def __init__(self, channel: str, path: str, hear: Callable[[bytes], None]) -> None:
+        self.channel, self._path = channel, path
         self.mailbox: Mailbox | None = None
         self._hear, self._thread = hear, threading.get_ident()
 
     def listen(self) -> None:
         """See to it that we can be told of things."""
         if self.mailbox is None or self.mailbox.is_closed:
-            self.mailbox = Mailbox(self.channel)
+            self.mailbox = Mailbox(self._path)
             finalize(self, self.mailbox.close).atexit = False
 
     def sleep(self, within: float) -> None:
