@@ -55,7 +55,7 @@ def test_without_a_name_it_is_this_machines_own_and_a_warning_says_so_once(
 def test_a_store_of_this_machine_alone_can_be_forbidden(monkeypatch: pytest.MonkeyPatch, url: str | None) -> None:
     monkeypatch.delenv("DIBS_URL", raising=False)
     monkeypatch.setenv("DIBS_REQUIRE_SHARED", "1")
-    with pytest.raises(ConfigError, match="other machines do not share.*DIBS_URL"):
+    with pytest.raises(ConfigError, match=r"other machines do not share.*DIBS_URL"):
         dibs.connect(url)
     monkeypatch.setenv("DIBS_REQUIRE_SHARED", "maybe")
     with pytest.raises(ConfigError, match="'maybe': say 1 or 0"):
@@ -64,7 +64,7 @@ def test_a_store_of_this_machine_alone_can_be_forbidden(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("url", ["", 7])
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="name a store|is text"):
+    with pytest.raises(ConfigError, match=r"name a store|is text"):
         dibs.connect(url)
 
 

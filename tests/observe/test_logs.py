@@ -53,8 +53,10 @@ LINES: list[tuple[Event, int, str]] = [
     (
         ChoseEmbedded("sqlite:////var/dibs.sqlite"),
         logging.WARNING,
-        "no store was named: using sqlite:////var/dibs.sqlite, which only programs of this user on this machine share; "
-        "to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)",
+        (
+            "no store was named: using sqlite:////var/dibs.sqlite, which only programs of this user on this machine "
+            "share; to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)"
+        ),
     ),
     (StoreSilent("memory://", "no answer"), logging.WARNING, "no word from memory://: no answer"),
     (StoreBack(2.5), logging.INFO, "the store answers again, after 2.5s"),

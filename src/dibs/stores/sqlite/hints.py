@@ -16,6 +16,7 @@ from errno import EAGAIN, ENOBUFS
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Literal, cast
+from weakref import finalize
 
 from dibs.model.asks import Push
 
@@ -181,16 +182,15 @@ class Bell:
     """Rings at other processes. Its sockets are this process's alone, and open until it is closed."""
 
     def __init__(self) -> None:
-        self._probe: socket.socket | None = None
-        self._speaker: socket.socket | None = None
+        self._sockets: dict[str, socket.socket] = {}
+        # The garbage collector might get to the sockets before it gets to us, and complain: so they are not its own.
+        finalize(self, _close_all, self._sockets).atexit = False
         self._stuck: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
-        self._is_patient = threading.Lock()
+        self._is_patient, self._making = threading.Lock(), threading.RLock()
 
     def answers(self, path: str) -> bool:
         """Whether a process listens there. For one thread at a time."""
-        probe = self._probe
-        if probe is None:
-            probe = self._probe = _speaker()
+        probe = self._sockets.get("probe") or self._made("probe")
         try:
             probe.connect(path)
         except OSError:
@@ -200,9 +200,7 @@ class Bell:
     def ring(self, path: str, data: bytes) -> None:
         """Send without waiting; if the process is too busy to take it, a thread of ours stays until it does."""
         try:
-            speaker = self._speaker
-            if speaker is None:
-                speaker = self._speaker = _speaker()
+            speaker = self._sockets.get("speaker") or self._made("speaker")
             speaker.sendto(data, path)
             os.sched_yield()  # or the one we woke up may have to wait until this processor has nothing else to do
         except OSError as error:
@@ -212,13 +210,14 @@ class Bell:
 
     def close(self) -> None:
         """Until it is used again."""
-        for speaker in (self._probe, self._speaker):
-            if speaker is not None:
-                speaker.close()
-        self._probe = self._speaker = None
+        _close_all(self._sockets)
 
-    def __del__(self) -> None:
-        self.close()
+    def _made(self, use: str) -> socket.socket:
+        with self._making:  # several threads may want it at once
+            made = self._sockets.get(use)
+            if made is None:
+                made = self._sockets[use] = _speaker()
+            return made
 
     def _stay(self) -> None:
         if not self._is_patient.acquire(blocking=False):
@@ -240,6 +239,11 @@ class Bell:
             self._is_patient.release()
         if not self._stuck.empty():
             self._stay()
+
+
+def _close_all(sockets: dict[str, socket.socket]) -> None:
+    while sockets:
+        sockets.popitem()[1].close()
 
 
 def _speaker() -> socket.socket:
