@@ -130,7 +130,7 @@ PLANTS = [
     Plant(
         "a leave does not bar the unanswered ask",
         "dibs.flows.locking",
-        (("return max(self._unanswered, default=None)", "return None"),),
+        (("return max(self._unanswered) if self._unanswered else None", "return None"),),
     ),
     Plant(
         "an ask is never too late",
