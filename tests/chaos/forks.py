@@ -8,11 +8,9 @@ import os
 import signal
 import sys
 import threading
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import dibs
@@ -20,28 +18,8 @@ from dibs.runtime import keeper
 from dibs.stores.sqlite import database
 from tests.chaos.actor import say, told
 from tests.chaos.cast import client, in_the_next_write, refused
+from tests.chaos.children import descriptors, ended_well, in_a_fork
 from tests.chaos.colours import colour
-
-
-def in_a_fork(act: Callable[[], object]) -> int:
-    """Do something in a forked child, which ends then: well only if that went well."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            act()
-            code = 0
-        except BaseException:  # noqa: BLE001 - a child must never get out of here
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    return pid
-
-
-def ended_well(*children: int) -> bool:
-    """Wait for all of them."""
-    return not sum(os.waitpid(child, 0)[1] for child in children)
 
 
 def take_some(d: dibs.Dibs, name: str = "shared", turns: int = 5) -> None:
@@ -183,12 +161,19 @@ def fork_from_a_loop(url: str, name: str) -> None:
 
 
 def fork_beside_busy_threads(url: str, forks: int) -> None:
-    """Fork from one thread while others are in the middle of transactions."""
-    d = dibs.connect(url, quiet=True)
+    """Fork, from the main thread and from another, while others are in the middle of transactions."""
+    d, ended = dibs.connect(url, quiet=True), list[bool]()
+
+    def fork() -> None:
+        ended.extend(ended_well(in_a_fork(lambda: take_some(d, turns=2))) for _ in range(forks))
+
     with working(d):
-        ended = [ended_well(in_a_fork(lambda: take_some(d, turns=2))) for _ in range(forks)]
+        fork()
+        forker = threading.Thread(target=fork)
+        forker.start()
+        forker.join()
     take_some(d)
-    say("forked", all(ended))
+    say("forked", sum(ended))
 
 
 @contextmanager
@@ -324,10 +309,3 @@ def show_what_a_child_inherits(url: str) -> None:
 def open_files() -> set[str]:
     """Sockets by their numbers, files by their paths."""
     return {name for name in descriptors() if name.startswith("socket:") or "sqlite" in name}
-
-
-def descriptors() -> Iterator[str]:
-    """What each of our file descriptors stands for."""
-    for number in list(Path("/proc/self/fd").iterdir()):
-        with suppress(FileNotFoundError):  # the listing itself
-            yield str(number.readlink())

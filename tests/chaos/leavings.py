@@ -18,7 +18,7 @@ from dibs.stores.sqlite import SqliteBackend
 from dibs.stores.sqlite.wire import SqliteLine
 from tests.chaos.actor import say, told
 from tests.chaos.cast import refused
-from tests.chaos.forks import descriptors, ended_well, in_a_fork
+from tests.chaos.children import descriptors, ended_well, in_a_fork
 from tests.chaos.workers import TTL
 
 LONG = 20.0

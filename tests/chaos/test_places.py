@@ -37,7 +37,7 @@ def owned(file: Path, mode: int) -> Path:
     return file
 
 
-def test_a_folder_that_cannot_be_written_is_refused(stage: Stage, folder: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_refused(folder: Path, stage: Stage) -> None:
     folder.chmod(0o500)
     program = stage.start(try_as_an_ordinary_user, f"sqlite:///{folder}/locks.sqlite")
     [text] = program.hear("ConfigError")
@@ -48,7 +48,7 @@ def test_a_folder_that_cannot_be_written_is_refused(stage: Stage, folder: Path) 
 
 
 @pytest.mark.parametrize("mode", [0o400, 0o200, 0o000])
-def test_a_file_that_cannot_be_read_and_written_is_refused(stage: Stage, folder: Path, mode: int) -> None:
+def test_a_file_that_cannot_be_read_and_written_is_refused(folder: Path, stage: Stage, mode: int) -> None:
     file = owned(folder / "locks.sqlite", mode)
     program = stage.start(try_as_an_ordinary_user, f"sqlite:///{file}")
     [text] = program.hear("ConfigError")
@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_read_and_written_is_refused(stage: Stage, folder:
     program.ends()
 
 
-def test_a_file_that_others_could_read_is_made_private(stage: Stage, folder: Path) -> None:
+def test_a_file_that_others_could_read_is_made_private(folder: Path, stage: Stage) -> None:
     file = owned(folder / "locks.sqlite", 0o644)
     program = stage.start(try_as_an_ordinary_user, f"sqlite:///{file}")
     program.hear("in")
@@ -66,7 +66,7 @@ def test_a_file_that_others_could_read_is_made_private(stage: Stage, folder: Pat
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_closed_to_us_before_the_first_use_is_told_until_it_is_open_again(stage: Stage, folder: Path) -> None:
+def test_a_folder_closed_to_us_before_the_first_use_is_told_until_it_is_open_again(folder: Path, stage: Stage) -> None:
     program = stage.start(be_shut_out_for_a_while, f"sqlite:///{folder}/locks.sqlite", str(folder))
     [text] = program.hear("unreachable")
     assert f"{folder}/locks.sqlite" in text

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import dibs
+from dibs.stores.sqlite.location import location
 from tests.chaos.actor import say, told
 
 NOBODY = 65534
@@ -52,18 +53,16 @@ def name_no_store(user: int | None) -> None:
     try:
         d = dibs.connect()
         with dibs.connect().lock("a"):
-            say("in", modes())
+            say("in", modes(location(d._engine.backend.server).path.parent))
     except dibs.DibsError as error:
         say(type(error).__name__, str(error))
         return
     say("server", d._engine.backend.server)
 
 
-def modes() -> dict[str, str]:
-    """Of all that is in our part of the state folder."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
-    found = [state / "dibs", *(state / "dibs").iterdir()]
-    return {path.name: oct(path.stat().st_mode & 0o777) for path in found}
+def modes(folder: Path) -> dict[str, str]:
+    """Of a folder and all that is in it."""
+    return {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.iterdir())}
 
 
 def hold_what_nobody_named() -> None:

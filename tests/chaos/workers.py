@@ -10,7 +10,7 @@ from pathlib import Path
 
 import dibs
 from tests.chaos.actor import say, told
-from tests.chaos.forks import ended_well, in_a_fork
+from tests.chaos.children import ended_well, in_a_fork
 from tests.chaos.resource import Resource
 
 LOCKS = 3
