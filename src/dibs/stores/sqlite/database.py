@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
@@ -202,9 +203,14 @@ class Database:
                 db.close()
 
     def _shorten_log(self) -> None:
-        """If all processes have let it grow; should it fail, the next who looks will try."""
+        """If all processes have let it grow; should it fail, the next who looks will try.
+
+        Never for a file that was replaced: by its name, the log would be the new one's.
+        """
+        if self._db is None or _identity(self._path) != self._file:
+            return
         with suppress(sqlite3.Error, OSError):
-            if self._db is not None and os.path.getsize(f"{self._path}-wal") > LONGEST_LOG:  # noqa: PTH202 - on the way of the 64th ask
+            if Path(f"{self._path}-wal").stat().st_size > LONGEST_LOG:
                 self._db.execute("PRAGMA wal_checkpoint")
 
     def _trouble(self, error: Exception, *, is_committing: bool) -> Exception:
