@@ -83,17 +83,17 @@ def test_a_path_in_no_known_encoding_can_be_shown_and_used(tmp_path: Path) -> No
 
 def test_the_default_is_in_the_user_s_state_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("HOME", "/nowhere/me")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    assert default_location() == Location(Path("/home/me/.local/state/dibs/dibs.sqlite"), is_ours=True)
+    assert default_location() == Location(Path("/nowhere/me/.local/state/dibs/dibs.sqlite"), is_ours=True)
     assert location("sqlite://") == default_location()
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert default_location().path == Path("/state/dibs/dibs.sqlite")
     monkeypatch.setenv("XDG_STATE_HOME", "not/a/full/path")
-    assert default_location().path == Path("/home/me/.local/state/dibs/dibs.sqlite")
+    assert default_location().path == Path("/nowhere/me/.local/state/dibs/dibs.sqlite")
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.delenv("XDG_STATE_HOME")
-    assert default_location().path == Path("/home/me/Library/Application Support/dibs/dibs.sqlite")
+    assert default_location().path == Path("/nowhere/me/Library/Application Support/dibs/dibs.sqlite")
 
 
 def test_a_new_file_in_a_folder_of_ours_is_well(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from weakref import WeakSet
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.stores.sqlite.boot import boot_id
 from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, prepare, refuse_foreign
+from dibs.stores.sqlite.troubles import code, meaning
 
 if TYPE_CHECKING:
     from dibs.stores.sqlite.location import Location
@@ -213,18 +214,16 @@ class Database:
             if Path(f"{self._path}-wal").stat().st_size > LONGEST_LOG:
                 self._db.execute("PRAGMA wal_checkpoint")
 
-    def _trouble(self, error: Exception, *, is_committing: bool) -> Exception:
+    def _trouble(self, error: sqlite3.Error | OSError | Unfit, *, is_committing: bool) -> Exception:
         """What to tell of an error; a busy file is not one yet."""
         if isinstance(error, Unfit):
             return self._refused(error.why, error.fix)
         if isinstance(error, OSError):
             return self._refused(error.strerror or str(error), "check its folder")
-        code = getattr(error, "sqlite_errorname", "")
-        if code.startswith("SQLITE_BUSY"):
+        if code(error).startswith("SQLITE_BUSY"):
             return _Busy()
-        known = (told for start, told in TROUBLES.items() if code.startswith(start))
-        why, fix = next(known, (str(error), "check its disk"))
-        if is_committing and not code.startswith("SQLITE_FULL"):
+        why, fix = meaning(error)
+        if is_committing and not code(error).startswith("SQLITE_FULL"):
             return StoreUnreachable(self._place.url, after=0.0, why=why, fix=fix)
         return self._refused(why, fix)
 
@@ -263,17 +262,6 @@ class Database:
 
 class _Busy(Exception):
     """Another process is writing just now."""
-
-
-TROUBLES = {
-    "SQLITE_FULL": ("the disk is full", "free some space there"),
-    "SQLITE_READONLY": ("it cannot be written", "make the file and its folder writable for this user"),
-    "SQLITE_CANTOPEN": ("it cannot be opened", "check that its folder is there and writable for this user"),
-    "SQLITE_NOTADB": ("it is damaged, or not a database", "stop all that use it, and move it away: a new one is made"),
-    "SQLITE_CORRUPT": ("it is damaged", "stop all that use it, and move it away: a new one is made"),
-    "SQLITE_IOERR_SHORT_READ": ("the file was deleted without its -wal and -shm", "ask again when its users noticed"),
-    "SQLITE_IOERR": ("its disk fails", "check the disk"),
-}
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 
+from dibs.stores.sqlite.troubles import MOVE_AWAY
+
 FORMAT = 1
 APPLICATION_ID = int.from_bytes(b"dibs")
 PAGE_SIZE = 1024
@@ -47,7 +49,10 @@ MIGRATIONS: Mapping[int, str] = {}
 """The script that takes a file from a format to the next one."""
 
 
-OTHER_CLOCK = "it is in use where another clock runs: in another container or virtual machine"
+OTHER_CLOCK = (
+    "it is in use where another clock runs: in another container or virtual machine",
+    "give each container a file of its own, or all of them one Redis or Valkey",
+)
 
 
 class Unfit(Exception):
@@ -64,7 +69,7 @@ def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -
         _create(db, boot)
     row = db.execute("SELECT format, boot FROM store").fetchone()
     if row is None:
-        raise Unfit("it is damaged", "stop all that use it, and move it away: a new one is made")
+        raise Unfit("it is damaged", MOVE_AWAY)
     found, last_boot = row
     check(found, boot, boot)  # of a newer format we know no more than its number
     for step in range(found, FORMAT):
@@ -88,7 +93,7 @@ def check(file_format: int, file_boot: str, boot: str) -> None:
     if file_format > FORMAT:
         raise Unfit(f"a newer dibs has written it, in format {file_format}", "upgrade dibs here and restart")
     if file_boot != boot:
-        raise Unfit(OTHER_CLOCK, "give each container a file of its own, or all of them one Redis or Valkey")
+        raise Unfit(*OTHER_CLOCK)
 
 
 def sweep(db: sqlite3.Connection, now: float) -> None:
@@ -106,7 +111,7 @@ def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool
     """The machine was started since: all who held or waited are gone. If one is not, its clock is not ours."""
     channels = db.execute("SELECT channel FROM lock WHERE owner IS NOT NULL UNION SELECT channel FROM ticket")
     if any(listens(channel) for (channel,) in channels):
-        raise Unfit(OTHER_CLOCK, "give each container a file of its own, or all of them one Redis or Valkey")
+        raise Unfit(*OTHER_CLOCK)
     _run(db, "DELETE FROM lock; DELETE FROM ticket; DELETE FROM bar")
     db.execute("UPDATE store SET boot = ?, barred_until = 0", (boot,))
 
