@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dibs.errors import ConfigError, DibsError, LeaseLost, LockBusy
 from dibs.flows import locking
 from dibs.flows.hold import Hold
 from dibs.flows.locking import Circumstances, Denied, Watchers
 from dibs.lease import Bearer, Lease
+from dibs.model.value import value
 from dibs.runtime import inside
 from dibs.runtime.blocking import run
 
@@ -25,12 +26,12 @@ LeaseT_co = TypeVar("LeaseT_co", bound=Lease | None, covariant=True)
 DOING = "take a lock"
 
 
-class _Entry(NamedTuple):
+@value
+class _Entry:
     """One block that was entered: by whom, with what, and how to stop it."""
 
     actor: object
     lease: Lease | None
-    taken: Hold | Denied
     body: Body | None = None
 
 
@@ -49,25 +50,26 @@ class _Guard(Generic[LeaseT_co]):
 
     def acquire(self) -> LeaseT_co:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        return self._granted(*self._take())
+        return self._granted(*self._take(inside.actor()))
 
     async def aacquire(self) -> LeaseT_co:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        return self._granted(*await self._atake(self._watchers))
+        return self._granted(*await self._atake(inside.actor(), self._watchers))
 
     def __enter__(self) -> LeaseT_co:
-        bearer, taken = self._take()
+        me = inside.actor()
+        bearer, taken = self._take(me)
         lease = self._granted(bearer, taken)
-        self._entered(lease, taken)
+        self._entered(me, lease, taken)
         return lease
 
     async def __aenter__(self) -> LeaseT_co:
         from dibs.runtime.aio import Body  # noqa: PLC0415 - see Engine.aio
 
-        body = Body()
-        bearer, taken = await self._atake((body.stop, *self._watchers))
+        body, me = Body(), inside.actor()
+        bearer, taken = await self._atake(me, (body.stop, *self._watchers))
         lease = self._granted(bearer, taken)
-        self._entered(lease, taken, body)
+        self._entered(me, lease, taken, body)
         return lease
 
     def __exit__(
@@ -75,10 +77,12 @@ class _Guard(Generic[LeaseT_co]):
     ) -> None:
         trouble: DibsError | None = None
         try:
-            if (lease := self._left().lease) is not None:
+            if (lease := self._left(inside.actor()).lease) is not None:
                 lease.release()
         except DibsError as raised:
             trouble = raised
+        finally:
+            inside.leave()
         _settle(error, trouble)
 
     async def __aexit__(
@@ -87,51 +91,54 @@ class _Guard(Generic[LeaseT_co]):
         stopped: LeaseLost | None = None
         trouble: DibsError | None = None
         try:
-            _, lease, _, body = self._left()
-            stopped = None if body is None else body.leave(error)
-            if lease is not None:
-                await lease.arelease()
+            entry = self._left(inside.actor())
+            stopped = None if entry.body is None else entry.body.leave(error)
+            if entry.lease is not None:
+                await entry.lease.arelease()
         except DibsError as raised:
             trouble = raised
+        finally:
+            inside.leave()
         _settle(None if stopped else error, trouble or stopped)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} ttl={self._request.ttl:g}s open={len(self._entries)}>"
 
-    def _take(self) -> tuple[Bearer, Hold | Denied]:
-        bearer, world = Bearer(), self._engine.blocking(DOING)
-        by = Circumstances(inside.hold_here(self._engine, self.name), self._watchers, bearer)
-        return bearer, run(locking.acquire(world, self._engine.desk, self._request, by))
+    def _take(self, me: object) -> tuple[Bearer, Hold | Denied]:
+        bearer, world, desk = Bearer(), self._engine.blocking(DOING), self._engine.desk
+        by = Circumstances(inside.hold_here(desk, self._request.name, me), self._watchers, bearer)
+        return bearer, run(locking.acquire(world, desk, self._request, by))
 
-    async def _atake(self, watchers: Watchers) -> tuple[Bearer, Hold | Denied]:
-        bearer, world = Bearer(), self._engine.aio(DOING)
-        by = Circumstances(inside.hold_here(self._engine, self.name), watchers, bearer)
-        return bearer, await locking.acquire(world, self._engine.desk, self._request, by)
+    async def _atake(self, me: object, watchers: Watchers) -> tuple[Bearer, Hold | Denied]:
+        bearer, world, desk = Bearer(), self._engine.aio(DOING), self._engine.desk
+        by = Circumstances(inside.hold_here(desk, self._request.name, me), watchers, bearer)
+        return bearer, await locking.acquire(world, desk, self._request, by)
 
     def _granted(self, bearer: Bearer, taken: Hold | Denied) -> LeaseT_co:
         raise NotImplementedError
 
-    def _entered(self, lease: Lease | None, taken: Hold | Denied, body: Body | None = None) -> None:
-        self._entries.append(_Entry(inside.actor(), lease, taken, body))
+    def _entered(self, me: object, lease: Lease | None, taken: Hold | Denied, body: Body | None = None) -> None:
+        self._entries.append(_Entry(me, lease, body))
         if isinstance(taken, Hold):
-            inside.enter(self._engine, taken)
+            inside.enter(self._engine.desk, taken, me)
 
-    def _left(self) -> _Entry:
+    def _left(self, me: object) -> _Entry:
         """The block that is being left: the innermost of this task or thread, or else the only one that is open.
 
         A block may end in another task or thread than it began in (a fixture, a dependency of a web framework).
         """
-        entries, actor = list(self._entries), inside.actor()
-        mine = [entry for entry in entries if entry.actor is actor] or entries
-        if not mine or (mine is entries and len(entries) > 1):
-            raise ConfigError(
-                f"cannot tell which of {len(entries)} open blocks of {self.name!r} is left here: give each block "
-                "that ends elsewhere than it began a lock object of its own, or use acquire() and release()"
-            )
-        entry = mine[-1]
+        entries = self._entries
+        entry = entries[-1] if entries else None
+        if entry is None or entry.actor != me:  # several tasks or threads share this object
+            entries = list(entries)
+            mine = [entry for entry in entries if entry.actor == me] or entries
+            if not mine or (mine is entries and len(entries) > 1):
+                raise ConfigError(
+                    f"cannot tell which of {len(entries)} open blocks of {self.name!r} is left here: give each block "
+                    "that ends elsewhere than it began a lock object of its own, or use acquire() and release()"
+                )
+            entry = mine[-1]
         self._entries.remove(entry)
-        if isinstance(entry.taken, Hold):
-            inside.leave(self._engine, entry.taken)
         return entry
 
 

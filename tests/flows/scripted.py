@@ -20,7 +20,6 @@ from dibs.flows.keeping import Keeper
 from dibs.flows.locking import Circumstances, Denied, acquire
 from dibs.model.asks import Acquire, Evict, Leave, Push
 from dibs.model.request import Request
-from dibs.model.storeclock import StoreClock
 from dibs.ports.store import Command
 from dibs.ports.wire import Ear
 from dibs.ports.world import AskAgain, Outcome, Wake
@@ -275,7 +274,7 @@ class ScriptedWorld:
         self._process, self._scene = process, process.scene
         self.sent: list[tuple[float, str, Any]] = []
         self.is_silent = False
-        self.clock: StoreClock | None = None
+        self.ahead: float | None = None
         self.skew = 0.0
         self.faults: deque[Exception] = deque()
         self._fates: dict[str, deque[Fate]] = {}
@@ -296,12 +295,12 @@ class ScriptedWorld:
         return self._scene.now
 
     def store_time(self) -> float | None:
-        return None if self.clock is None else self.clock.reading(self._scene.now) + self.skew
+        return None if self.ahead is None else self._scene.now + self.ahead + self.skew
 
     def token(self) -> str:
         return f"{self._process.name}-{next(self._tokens)}"
 
-    def listen(self) -> ScriptedInbox:
+    def listen(self, owner: str) -> ScriptedInbox:
         return ScriptedInbox(self._process)
 
     async def ask(self, command: Command[T], within: float) -> T:
@@ -316,7 +315,7 @@ class ScriptedWorld:
 
     def know_the_time(self) -> None:
         """As after any answer: the store's clock has been heard of."""
-        self.clock = StoreClock(self._scene.store_now(), self._scene.now)
+        self.ahead = self._scene.store_now() - self._scene.now
 
     async def ask_all(
         self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
@@ -367,7 +366,7 @@ class ScriptedWorld:
 
         def arrive() -> None:
             self._process.answered_at = max(self._process.answered_at, asked_at)
-            self.clock = StoreClock(at, asked_at)
+            self.ahead = at - asked_at
             heard(answer)
 
         if fate.heard_after is not None:

@@ -87,13 +87,13 @@ class TestAbandoning:
 
 class TestDelivering:
     def test_a_hand_over_goes_to_the_inbox_of_its_owner(self, ann: Process) -> None:
-        mine, other = ann.world.listen(), ann.world.listen()
+        mine, other = ann.world.listen("ann-1"), ann.world.listen("ann-1")
         ann.desk.inboxes.update({"ann-1": ref(mine), "ann-2": ref(other)})
         ann.desk.deliver(Push("ann", "ann-1", 7, "handed"), 3.0)
         assert (mine.arrived(), other.arrived()) == ([Handed(7, 3.0)], [])
 
     def test_a_loss_goes_to_the_inbox_and_to_the_lease(self, ann: Process) -> None:
-        inbox, hold = ann.world.listen(), lease()
+        inbox, hold = ann.world.listen("ann-1"), lease()
         ann.desk.inboxes["ann-1"] = ref(inbox)
         ann.desk.enrol(hold)
         ann.desk.deliver(Push("ann", "ann-1", 7, "evicted"), 3.0)
@@ -131,7 +131,7 @@ class TestDelivering:
         assert ann.nudges == 0
 
     def test_everybody_who_waits_asks_again_after_a_broken_connection(self, ann: Process) -> None:
-        inboxes = [ann.world.listen(), ann.world.listen()]
+        inboxes = [ann.world.listen("ann-1"), ann.world.listen("ann-1")]
         ann.desk.inboxes.update(zip("xy", map(ref, inboxes), strict=True))
         ann.desk.ask_again()
         assert [inbox.arrived() for inbox in inboxes] == [[AskAgain()], [AskAgain()]]
@@ -139,19 +139,19 @@ class TestDelivering:
 
 class TestInboxes:
     def test_an_inbox_is_found_while_somebody_waits_at_it(self, ann: Process) -> None:
-        inbox = ann.world.listen()
+        inbox = ann.world.listen("ann-1")
         ann.desk.inboxes["ann-1"] = ref(inbox)
         assert ann.desk.inbox("ann-1") is inbox
         assert ann.desk.inbox("ann-2") is None
 
     def test_an_inbox_at_which_nobody_waits_any_more_is_not_kept(self, ann: Process) -> None:
-        ann.desk.inboxes["ann-1"] = ref(ann.world.listen())
+        ann.desk.inboxes["ann-1"] = ref(ann.world.listen("ann-1"))
         gc.collect()
         assert ann.desk.inbox("ann-1") is None
 
     def test_who_has_gone_does_not_keep_the_others_from_hearing(self, ann: Process) -> None:
-        inbox, hold = ann.world.listen(), lease()
-        ann.desk.inboxes.update({"ann-1": ref(ann.world.listen()), "ann-2": ref(inbox)})
+        inbox, hold = ann.world.listen("ann-1"), lease()
+        ann.desk.inboxes.update({"ann-1": ref(ann.world.listen("ann-1")), "ann-2": ref(inbox)})
         ann.desk.enrol(hold)
         gc.collect()
         ann.desk.ask_again()

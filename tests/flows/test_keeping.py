@@ -330,7 +330,7 @@ class TestThrownOut:
         task = scene.spawn(bob.acquires(REQUEST))
         scene.until(3.0)
         bob.throw_out(task)
-        bob.world.clock = None
+        bob.world.ahead = None
         scene.until(10.0)
         assert bob.world.asks("leave") == []
         assert (bob.desk.tickets, bob.desk.debts) == ({}, {})
@@ -704,7 +704,7 @@ class TestLeavingTheQueues:
         ann.holds(REQUEST)
         scene.spawn(bob.acquires(REQUEST))
         scene.until(3.0)
-        bob.world.clock = None
+        bob.world.ahead = None
         bob.world.doom("time", Fate(0.03, 0.03))
         scene.play(leave_queues(bob.world, bob.desk))
         assert [debt.leave for debt in bob.desk.debts.values()] == [Leave("bob-1", EPOCH + 63.03)]
@@ -716,7 +716,7 @@ class TestLeavingTheQueues:
         ann.holds(REQUEST)
         scene.spawn(bob.acquires(REQUEST))
         scene.until(3.0)
-        bob.world.clock = None
+        bob.world.ahead = None
         bob.world.doom("time", fate)
         scene.play(leave_queues(bob.world, bob.desk))
         assert scene.now <= 3.0 + A_MOMENT
@@ -724,7 +724,7 @@ class TestLeavingTheQueues:
 
     def test_who_waits_nowhere_owes_nothing_and_asks_nothing(self, scene: Scene, ann: Process) -> None:
         ann.holds(REQUEST)
-        ann.world.clock = None
+        ann.world.ahead = None
         scene.play(leave_queues(ann.world, ann.desk))
         assert (ann.desk.debts, ann.world.moments("time")) == ({}, [0.0])
 

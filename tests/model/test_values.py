@@ -10,7 +10,7 @@ from dibs.model.backoff import FIRST, LONGEST_PAUSE, backoff
 from dibs.model.fence import next_fence
 from dibs.model.guarantee import Guarantee
 from dibs.model.request import Request
-from dibs.model.storeclock import StoreClock
+from dibs.model.tenure import Tenure
 
 
 def test_a_fence_rises_while_the_store_remembers() -> None:
@@ -50,10 +50,6 @@ def test_a_pause_can_be_repeated() -> None:
     assert backoff(3, "ann") == backoff(3, "ann")
 
 
-def test_the_store_clock_goes_on_from_its_last_reading() -> None:
-    assert StoreClock(at=1_000.0, asked_at=10.0).reading(12.5) == 1_002.5
-
-
 @pytest.mark.parametrize(("wait", "is_patient"), [(None, True), (0.001, True), (5.0, True), (0.0, False)])
 def test_who_waits_at_all_stands_in_the_queue(wait: float | None, is_patient: bool) -> None:
     assert Request("a", 30.0, wait=wait).is_patient is is_patient
@@ -66,4 +62,4 @@ def test_a_guarantee_says_what_it_rests_on() -> None:
 
 def test_values_are_the_same_if_their_fields_are() -> None:
     assert Request("a", 30.0) == Request("a", 30.0) != Request("a", 31.0)
-    assert len({Request("a", 30.0), Request("a", 30.0), StoreClock(1.0, 2.0)}) == 2
+    assert len({Request("a", 30.0), Request("a", 30.0), Tenure(1.0, 2.0)}) == 2

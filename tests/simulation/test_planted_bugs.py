@@ -41,7 +41,7 @@ PLANTS = [
     Plant(
         "tenure counts from hearing the push",
         "dibs.flows.locking",
-        (("tenure = Tenure(self._request.ttl, asked_at)", "tenure = Tenure(self._request.ttl, self._world.now())"),),
+        (("Tenure(self._request.ttl, wake.asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
     ),
     Plant(
         "tenure counts from hearing the answer",
@@ -119,7 +119,7 @@ PLANTS = [
         "dibs.flows.locking",
         (
             ("ask_at = self._asked_at + place.ask_again_in", "ask_at = inf"),
-            ("ask_at = self._world.now() + again", "ask_at = inf"),
+            ("ask_at = self._world.now() + wake.ask_again_in", "ask_at = inf"),
         ),
     ),
     Plant(

@@ -45,16 +45,12 @@ class Hold:
     lost_because: str | None = None
     is_over: bool = False
     bearer: ReferenceType[object] | None = None
+    name: str = field(init=False)
     _granted_at: float = field(init=False)
-    _still_to_do: set[str] = field(default_factory=lambda: {"end", "tell", "warn"})
+    _still_to_do: set[str] = field(default_factory={"end", "tell", "warn"}.copy)
 
     def __post_init__(self) -> None:
-        self._granted_at = self.tenure.asked_at
-
-    @property
-    def name(self) -> str:
-        """The lock's name."""
-        return self.request.name
+        self.name, self._granted_at = self.request.name, self.tenure.asked_at
 
     def loss(self) -> LeaseLost | None:
         """The loss as an error, if there was one."""
@@ -83,9 +79,8 @@ class Hold:
 
     def end(self) -> bool:
         """Let go, whatever the store says; true for the first who does."""
-        first = self._once("end")
         self.is_over = True
-        return first
+        return self._once("end")
 
     def is_forsaken(self) -> bool:
         """Whether nobody has the lease any more who could release it."""

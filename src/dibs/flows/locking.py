@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from dibs import events
@@ -12,7 +12,7 @@ from dibs.errors import ClientClosed, LeaseLost, SelfDeadlock, StoreRefused, Sto
 from dibs.flows.asking import ask
 from dibs.flows.desk import Waiting, note_debt, owe, tell_loss
 from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
-from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, Queued, Renew, Said, StillQueued
+from dibs.model.asks import Acquire, Busy, Granted, Held, Leave, Queued, Renew, Said, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
@@ -50,7 +50,8 @@ ALONE = Circumstances()
 
 async def acquire(world: World, desk: Desk, request: Request, by: Circumstances = ALONE) -> Hold | Denied:
     """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await."""
-    _refuse_self_deadlock(world, request, by.inside)
+    if by.inside is not None:
+        _refuse_self_deadlock(world, request, by.inside)
     asking = _Asking(world, desk, request, by)
     try:
         outcome = await asking.outcome()
@@ -129,8 +130,8 @@ async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> Non
     tell_loss(desk, hold)
 
 
-def _refuse_self_deadlock(world: World, request: Request, inside: Hold | None) -> None:
-    if inside is not None and request.is_patient and inside.check(world.now()) is not Verdict.LOST:
+def _refuse_self_deadlock(world: World, request: Request, inside: Hold) -> None:
+    if request.is_patient and inside.check(world.now()) is not Verdict.LOST and not inside.is_forsaken():
         raise SelfDeadlock(request.name, fence=inside.fence)
 
 
@@ -139,10 +140,12 @@ class _Asking:
 
     def __init__(self, world: World, desk: Desk, request: Request, by: Circumstances) -> None:
         self._world, self._desk, self._request, self._by = world, desk, request, by
-        self._owner, self._inbox = world.token(), world.listen()
+        self._owner = world.token()
+        self._inbox = world.listen(self._owner)
         self.began_at = self._asked_at = self._silent_since = world.now()
         self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
         self._has_asked = self._was_granted = False
+        self._tries = 0
         self._unanswered: list[float] = []
         self._void: set[int] = set()
 
@@ -150,7 +153,11 @@ class _Asking:
         """Ask until the answer settles it."""
         self._desk.inboxes[self._owner] = ref(self._inbox)
         while True:
-            answer = await self._answer()
+            try:
+                answer = await self._ask_once()
+            except StoreUnreachable as silence:
+                await self._bear(silence)
+                continue
             if isinstance(answer, Busy):
                 return answer
             if isinstance(answer, Granted):
@@ -159,6 +166,7 @@ class _Asking:
                 settled = await self._turn(answer)
             if settled is not None:
                 return settled
+            self._silent_since, self._tries = self._world.now(), 0
 
     def leave(self, *, to_the_keeper: bool = False) -> None:
         """Take back whatever the store may still have of us; who was told no and did not queue has left nothing."""
@@ -171,27 +179,7 @@ class _Asking:
         self._desk.tickets.pop(self._owner, None)
         self._desk.inboxes.pop(self._owner, None)
 
-    async def _answer(self) -> Granted | Queued | Busy:
-        """The store's answer. Silence is borne while patience lasts; each try is a new ask by the same owner."""
-        self._silent_since, tries = self._world.now(), 0
-        while True:
-            try:
-                answer = await self._ask_once()
-            except StoreUnreachable as error:
-                silence = error
-                if self._world.now() > self._asked_at + 2 * PATIENCE:  # so long no ask lasts: we were stopped ourselves
-                    self._silent_since = self._world.now()
-            else:
-                if not self._is_too_late(answer):
-                    return cast("Granted | Queued | Busy", answer)
-                silent_for = self._world.now() - self._silent_since
-                silence = StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
-            if self._world.now() >= self._patient_until():
-                raise silence.lasting(self._world.now() - self._silent_since) from silence
-            await self._world.pause(min(backoff(tries, self._owner), self._patient_until() - self._world.now()))
-            tries += 1
-
-    async def _ask_once(self) -> AcquireAnswer:
+    async def _ask_once(self) -> Granted | Queued | Busy:
         if self._desk.is_closed:
             raise ClientClosed("wait for a lock")
         world, store, request = self._world, self._desk.store, self._request
@@ -222,13 +210,20 @@ class _Asking:
             raise
         self._unanswered.pop()
         self._was_granted = isinstance(answer, Granted)
+        if answer is Said.REFUSED or (self._was_granted and self._tenure().trusted_until <= world.now()):
+            silent_for = world.now() - self._silent_since
+            raise StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
         return answer
 
-    def _is_too_late(self, answer: AcquireAnswer) -> bool:
-        """Refused because the ask came too late, or a grant that was too long on its way to be trusted."""
-        if isinstance(answer, Granted):
-            return self._tenure().judge(self._world.now()) is Verdict.LOST
-        return answer is Said.REFUSED
+    async def _bear(self, silence: StoreUnreachable) -> None:
+        """Bear the silence for a while, while patience lasts: the next try is a new ask by the same owner."""
+        now = self._world.now()
+        if now > self._asked_at + 2 * PATIENCE:  # so long no ask lasts: we were stopped ourselves
+            self._silent_since = now
+        if now >= self._patient_until():
+            raise silence.lasting(now - self._silent_since) from silence
+        await self._world.pause(min(backoff(self._tries, self._owner), self._patient_until() - now))
+        self._tries += 1
 
     def _tenure(self) -> Tenure:
         return Tenure(self._request.ttl, self._asked_at)
@@ -242,19 +237,18 @@ class _Asking:
         ask_at = self._asked_at + place.ask_again_in
         while True:
             wake = await self._inbox.next(max(min(ask_at, self._give_up_at) - self._world.now(), 0.0))
-            match wake:
-                case Handed(fence, asked_at):
-                    tenure = Tenure(self._request.ttl, asked_at)
-                    return None if tenure.is_stale(self._world.now()) else self._enter(fence, tenure)
-                case Taken(fence):
-                    self._void.add(fence)
-                case StillQueued(again):
-                    ask_at = self._world.now() + again
-                case AskAgain():
-                    return None
-                case _:  # nothing came: it is time to ask again, or to give up
-                    is_over = self._world.now() >= self._give_up_at
-                    return Busy(place.held, place.position + 1) if is_over else None
+            if isinstance(wake, Handed):
+                tenure = Tenure(self._request.ttl, wake.asked_at)
+                return None if tenure.is_stale(self._world.now()) else self._enter(wake.fence, tenure)
+            if wake is None:  # nothing came: it is time to ask again, or to give up
+                is_over = self._world.now() >= self._give_up_at
+                return Busy(place.held, place.position + 1) if is_over else None
+            if isinstance(wake, AskAgain):
+                return None
+            if isinstance(wake, StillQueued):
+                ask_at = self._world.now() + wake.ask_again_in
+            else:
+                self._void.add(wake.fence)
 
     def _stand_in_queue(self, place: Queued) -> None:
         request = self._request

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from dibs.model.asks import (
     Acquire,
@@ -47,9 +47,8 @@ MOST_WAITERS = 10_000
 """A longer queue than this serves nobody: further askers are told that the lock is busy."""
 
 
-@value
-class Holder:
-    """Who has the lock, by which fence, until when."""
+class Holder(NamedTuple):
+    """Who has the lock, by which fence, until when. As a tuple it is a row in a table, too."""
 
     owner: str
     fence: int
@@ -62,7 +61,7 @@ class Holder:
 
     def until(self, expires_at: float) -> Holder:
         """The same holder, for longer."""
-        return Holder(self.owner, self.fence, self.ttl, self.since, expires_at, self.channel, self.who, self.purpose)
+        return self._replace(expires_at=expires_at)
 
 
 @value

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from dibs.model.asks import Push
     from dibs.model.guarantee import Guarantee
     from dibs.ports.store import LockStore, Reply
+    from dibs.ports.world import Handed
 
 
 class Ear(Protocol):
@@ -50,8 +51,11 @@ class Sleeper(Protocol):
 
     channel: str
 
-    def sleep(self, within: float) -> None:
-        """Listen until something comes or time is up. Only for the thread it was made for."""
+    def sleep(self, owner: str, within: float) -> Handed | None:
+        """Listen until something comes or time is up: what this owner is handed, and nothing if it was told the ear.
+
+        Only for the thread it was made for.
+        """
         ...
 
     def wake(self) -> None:

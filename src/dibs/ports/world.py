@@ -78,8 +78,8 @@ class World(Protocol):
         """A name that nobody else has."""
         ...
 
-    def listen(self) -> Inbox:
-        """An inbox for one who is about to ask."""
+    def listen(self, owner: str) -> Inbox:
+        """An inbox for one who is about to ask under this name."""
         ...
 
     async def ask(self, command: Command[T], within: float) -> T:

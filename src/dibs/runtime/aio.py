@@ -11,7 +11,6 @@ from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
 from dibs.errors import LeaseLost, StoreUnreachable
-from dibs.model.storeclock import StoreClock
 from dibs.runtime.blocking import new_token
 
 if TYPE_CHECKING:
@@ -29,13 +28,13 @@ class AsyncWorld:
         self.now, self.token = now, new_token
         self.loop = asyncio.get_running_loop()
         self._wire, self._server = wire, server
-        self._clock: StoreClock | None = None
+        self._ahead: float | None = None
         self._ran_at = now()
 
     def store_time(self) -> float | None:
-        return None if self._clock is None else self._clock.reading(self.now())
+        return None if self._ahead is None else self.now() + self._ahead
 
-    def listen(self) -> AsyncInbox:
+    def listen(self, owner: str) -> AsyncInbox:
         self._ran_at = self.now()
         return AsyncInbox(self, self._wire.channel)
 
@@ -97,7 +96,7 @@ class AsyncWorld:
             future.exception()  # an asker that has given up will not look: that is no fault to report
             return
         if outcome.at is not None:
-            self._clock = StoreClock(outcome.at, asked_at)
+            self._ahead = outcome.at - asked_at
         try:
             future.set_result(command.read(outcome.value))
         except Exception as error:  # noqa: BLE001 - a reply nobody can read is its asker's trouble, not the wire's

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.errors import StoreUnreachable
 from dibs.model.request import A_MOMENT
-from dibs.model.storeclock import StoreClock
 from dibs.ports.store import Reply
 
 if TYPE_CHECKING:
@@ -44,20 +44,22 @@ class BlockingWorld:
 
     def __init__(self, wire: Wire, now: Callable[[], float]) -> None:
         self.now, self.token, self._wire = now, new_token, wire
-        self._clock: StoreClock | None = None
+        self._ahead: float | None = None
 
     def store_time(self) -> float | None:
-        return None if self._clock is None else self._clock.reading(self.now())
+        return None if self._ahead is None else self.now() + self._ahead
 
-    def listen(self) -> BlockingInbox:
+    def listen(self, owner: str) -> BlockingInbox | ListeningInbox:
         sleeper = self._wire.sleeper()
-        return BlockingInbox(self._wire.channel, self.now) if sleeper is None else ListeningInbox(sleeper, self.now)
+        if sleeper is None:
+            return BlockingInbox(self._wire.channel, self.now)
+        return ListeningInbox(owner, sleeper, self.now)
 
     async def ask(self, command: Command[T], within: float) -> T:
         asked_at = self.now()
         reply = self._wire.send(command.words, command.node, within)
         if reply.at is not None:
-            self._clock = StoreClock(reply.at, asked_at)
+            self._ahead = reply.at - asked_at
         return command.read(reply.value)
 
     async def ask_all(
@@ -89,7 +91,7 @@ class BlockingWorld:
 
     def _note_time(self, reply: Reply, asked_at: float) -> None:
         if reply.at is not None:
-            self._clock = StoreClock(reply.at, asked_at)
+            self._ahead = reply.at - asked_at
 
 
 class BlockingInbox:
@@ -129,25 +131,30 @@ class BlockingInbox:
         return wakes
 
 
-class ListeningInbox(BlockingInbox):
+class ListeningInbox:
     """Wake-ups that a thread listens for itself: nobody has to pass them on."""
 
-    def __init__(self, sleeper: Sleeper, now: Callable[[], float]) -> None:
-        super().__init__(sleeper.channel, now)
-        self._sleeper = sleeper
+    def __init__(self, owner: str, sleeper: Sleeper, now: Callable[[], float]) -> None:
+        self.channel, self.ran_at = sleeper.channel, now  # as above
+        self._owner, self._sleeper, self._now = owner, sleeper, now
+        self._wakes: deque[Wake] = deque()
 
     def put(self, wake: Wake) -> None:
-        self._wakes.put(wake)
+        self._wakes.append(wake)
         self._sleeper.wake()
 
     async def next(self, within: float) -> Wake | None:
         wakes_at = self._now() + within
-        while self._wakes.empty():
-            left = wakes_at - self._now()
-            if left <= 0:
-                return None
-            self._sleeper.sleep(left)
-        return self._wakes.get()
+        while not self._wakes and within > 0:
+            if (handed := self._sleeper.sleep(self._owner, within)) is not None:
+                return handed
+            within = wakes_at - self._now()
+        return self._wakes.popleft() if self._wakes else None
+
+    def arrived(self) -> Sequence[Wake]:
+        wakes = list(self._wakes)
+        self._wakes.clear()
+        return wakes
 
 
 def _put(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-import threading
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from threading import get_ident
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from dibs.flows.desk import Desk
     from dibs.flows.hold import Hold
-    from dibs.runtime.engine import Engine
 
-_Place = tuple[int, str]
-_entered: ContextVar[Mapping[_Place, tuple[object, Hold]]] = ContextVar("dibs_entered")
+_Block: TypeAlias = "tuple[Desk, object, Hold, _Block | None]"
+"""An open block: at which desk, whose, with what, and the one around it."""
+
+_innermost: ContextVar[_Block | None] = ContextVar("dibs_innermost", default=None)
 # A context is copied to child tasks and to threads of a pool, which are not inside: so the actor must be the same, too.
 
 
@@ -22,23 +22,28 @@ def actor() -> object:
     """The running task, or else the running thread."""
     asyncio = sys.modules.get("asyncio")  # not imported: no task can be running
     if asyncio is not None and asyncio._get_running_loop() is not None:  # noqa: SLF001 - it is documented, and cheap
-        return asyncio.current_task() or threading.current_thread()
-    return threading.current_thread()
+        return asyncio.current_task() or get_ident()
+    return get_ident()
 
 
-def hold_here(engine: Engine, name: str) -> Hold | None:
+def hold_here(desk: Desk, name: str, me: object) -> Hold | None:
     """The hold on that lock whose block this code stands in."""
-    who, hold = _entered.get({}).get((id(engine), name), (None, None))
-    return hold if hold is not None and who is actor() and not hold.is_forsaken() else None
+    block = _innermost.get()
+    while block is not None:
+        where, who, hold, block = block
+        if where is desk and who == me and hold.name == name and not hold.is_over:
+            return hold
+    return None
 
 
-def enter(engine: Engine, hold: Hold) -> None:
+def enter(desk: Desk, hold: Hold, me: object) -> None:
     """A block begins here."""
-    _entered.set({**_entered.get({}), (id(engine), hold.name): (actor(), hold)})
+    _innermost.set((desk, me, hold, _innermost.get()))
 
 
-def leave(engine: Engine, hold: Hold) -> None:
-    """It ends; perhaps in another context, which never knew of it."""
-    entered = _entered.get({})
-    if entered.get((id(engine), hold.name), (None, None))[1] is hold:
-        _entered.set({place: entry for place, entry in entered.items() if entry[1] is not hold})
+def leave() -> None:
+    """One has ended; if others are open within it, it is forgotten with them."""
+    block = _innermost.get()
+    while block is not None and block[2].is_over:
+        block = block[3]
+    _innermost.set(block)

@@ -12,12 +12,13 @@ from contextlib import suppress
 from errno import EMFILE
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Literal
 
 import pytest
 
 from dibs.model.asks import Push
 from dibs.stores.sqlite import hints
-from dibs.stores.sqlite.hints import Bell, Mailbox, clear_away, home, mailbox_folder, new_name, read, worded
+from dibs.stores.sqlite.hints import Bell, Hint, Mailbox, clear_away, home, mailbox_folder, new_name, read, worded
 
 LONG = 10.0
 
@@ -41,9 +42,9 @@ def left_by_the_dead(path: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["handed", "evicted"])
-def test_a_hint_is_read_as_it_was_worded(kind: str) -> None:
-    push = Push("/some/where", "owner", 1_794_792_921_083_042, kind)  # type: ignore[arg-type]
-    assert read(worded(push, 12.000_000_1), "/some/where") == (push, 12.000_000_1)
+def test_a_hint_is_read_as_it_was_worded(kind: Literal["handed", "evicted"]) -> None:
+    push = Push("/some/where", "owner", 1_794_792_921_083_042, kind)
+    assert read(worded(push, 12.000_000_1)) == Hint(kind, push.owner, push.fence, 12.000_000_1)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_a_hint_is_read_as_it_was_worded(kind: str) -> None:
     ],
 )
 def test_what_is_no_hint_is_not_read(data: bytes) -> None:
-    assert read(data, "/some/where") is None
+    assert read(data) is None
 
 
 def test_what_is_rung_is_heard(path: str) -> None:

@@ -40,6 +40,7 @@ class SqliteBackend:
     def __init__(self, place: Location, *, clock: Callable[[], float] | None = None) -> None:
         self.server = place.url
         self._mailboxes = mailbox_folder(place.path)
+        self._beside = f"{self._mailboxes}/"
         self._clock = clock
         self._lines: dict[str, ReferenceType[SqliteLine]] = {}
         self._bell = Bell()
@@ -91,11 +92,11 @@ class SqliteBackend:
 
     def new_channel(self) -> str:
         """For a new line. Beside the file it is a mere name: another container may know the folder by another path."""
-        return new_name() if is_beside(self._mailboxes) else f"{self._mailboxes}/{new_name()}"
+        return new_name() if is_beside(self._mailboxes) else self._beside + new_name()
 
     def address(self, channel: str) -> str:
         """Where that channel's socket is."""
-        return channel if channel.startswith("/") else f"{self._mailboxes}/{channel}"
+        return channel if channel[:1] == "/" else self._beside + channel
 
     def connected(self, line: SqliteLine) -> None:
         """Somebody listens on this line."""

@@ -8,9 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from dibs.errors import StoreRefused, StoreUnreachable
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.stores.sqlite.location import Location
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 OLDEST = (3, 24, 0)
 SHORTEST_NAP, LONGEST_NAP, SHORT_NAPS = 0.000_05, 0.002, 30
@@ -57,14 +57,16 @@ class Database:
 
         `StoreRefused` if it surely was not done, `StoreUnreachable` if who knows.
         """
-        give_up_at, nap, tries = time.monotonic() + within, SHORTEST_NAP, 0
+        me, give_up_at = threading.get_ident(), time.monotonic() + within
+        nap, tries = SHORTEST_NAP, 0
         while True:
-            if self._busy_with == threading.get_ident():  # a signal's handler asks while its own thread is in here
+            if self._busy_with == me:  # a signal's handler asks while its own thread is in here
                 raise self._refused("this thread is in the middle of an ask", "use no locks in a signal's handler")
             try:
-                return self._alone(partial(self._transact_now, act, begin), give_up_at - time.monotonic())
+                return self._alone(within, self._transact_now, act, begin)
             except _Busy:
-                if give_up_at - time.monotonic() <= nap:
+                within = give_up_at - time.monotonic()
+                if within <= nap:
                     raise self._refused(
                         "another process keeps it locked", "look for one that was stopped in the middle of a write"
                     ) from None
@@ -78,7 +80,7 @@ class Database:
         if self._commits >= LOOK_AT_LOG and not self._busy_with:
             self._commits = 0
             with suppress(_Busy):
-                self._alone(self._shorten_log, 0.0)
+                self._alone(0.0, self._shorten_log)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again. A signal's handler may close what its thread is using."""
@@ -86,12 +88,12 @@ class Database:
             self._is_to_close = True
             return
         with suppress(_Busy):
-            self._alone(self._drop, LONG)
+            self._alone(LONG, self._drop)
 
     def __del__(self) -> None:
         self._drop()
 
-    def _alone(self, act: Callable[[], T], within: float) -> T:
+    def _alone(self, within: float, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something while no other thread does.
 
         A signal may strike between any two calls, so whether the mutex is ours is found out by giving it back.
@@ -101,7 +103,7 @@ class Database:
             if not self._mutex.acquire(timeout=max(within, 0.0)):
                 raise _Busy
             self._busy_with = me
-            return act()
+            return act(*args, **kwargs)
         finally:
             if self._busy_with == me:
                 self._busy_with = 0

@@ -10,18 +10,18 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from errno import EAGAIN, ENOBUFS
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 from weakref import finalize
 
-from dibs.model.asks import Push
+from dibs.model.value import value
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from dibs.model.asks import Push
 
 BESIDE = "-wake"
 LONGEST_PATH = 100
@@ -34,7 +34,17 @@ PATIENCE = 1.0
 NEW_FOR = 5.0
 """How long a socket that nobody answers at may be one that is just being made."""
 
-Hint: TypeAlias = "tuple[Push, float]"
+_KINDS: Mapping[str, Literal["handed", "evicted"]] = {"handed": "handed", "evicted": "evicted"}
+
+
+@value
+class Hint:
+    """What a process is told: who was given the lock, or lost it; by the boot clock, which all processes here share."""
+
+    kind: Literal["handed", "evicted"]
+    owner: str
+    fence: int
+    granted_at: float
 
 
 def mailbox_folder(file: Path) -> Path:
@@ -67,19 +77,19 @@ def home(channel: str) -> str:
 
 
 def worded(push: Push, granted_at: float) -> bytes:
-    """A hint as it is sent; `granted_at` by the boot clock, which all processes here share."""
+    """A hint as it is sent."""
     return f"{push.kind} {push.owner} {push.fence} {granted_at!r}".encode()
 
 
-def read(data: bytes, channel: str) -> Hint | None:
+def read(data: bytes | None) -> Hint | None:
     """A hint as it was sent, or nothing if it is no such thing."""
+    if not data:
+        return None
     try:
         kind, owner, fence, granted_at = data.decode().split(" ")
-        if kind in {"handed", "evicted"}:
-            return Push(channel, owner, int(fence), cast("Literal['handed', 'evicted']", kind)), float(granted_at)
-    except ValueError:
-        pass
-    return None
+        return Hint(_KINDS[kind], owner, int(fence), float(granted_at))
+    except (ValueError, KeyError):
+        return None
 
 
 class Mailbox:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from dibs.model.asks import (
     Acquire,
@@ -32,11 +32,21 @@ from dibs.model.lock import MOST_WAITERS, Holder, held
 from dibs.model.views import LockView, Waiter
 from dibs.stores.sqlite.schema import FORMAT, check
 
-_HOLDER = "owner, fence, ttl, since, expires_at, channel, who, purpose"
+
+def _of(table: str, columns: str) -> str:
+    return ", ".join(f"{table}.{column}" for column in columns.split(", "))
+
+
+_HOLDER = ", ".join(Holder._fields)
+NOBODY = (None,) * len(Holder._fields)
+
+_TICKET = "owner, ttl, channel, who, purpose, seen"
 
 LOOK = f"""
-SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest, {_HOLDER}
-FROM store LEFT JOIN lock ON lock.name = ?
+SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
+    {_of("lock", _HOLDER)}, {_of("head", _TICKET)}
+FROM store LEFT JOIN lock ON lock.name = ?1
+LEFT JOIN ticket AS head ON head.name = ?1 AND head.place = (SELECT min(place) FROM ticket WHERE name = ?1)
 """
 KEEP_LOCK = "INSERT OR REPLACE INTO lock VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 DROP_LOCK = "DELETE FROM lock WHERE name = ?"
@@ -50,7 +60,7 @@ INSERT INTO ticket VALUES
 """
 REFRESH = "UPDATE ticket SET expires_at = ? WHERE name = ? AND owner = ?"
 FORGET = "DELETE FROM ticket WHERE name = ? AND owner = ?"
-IN_ORDER = "SELECT owner, ttl, channel, who, purpose, seen FROM ticket WHERE name = ? ORDER BY place"
+IN_ORDER = f"SELECT {_TICKET} FROM ticket WHERE name = ? ORDER BY place"
 AHEAD = """
 SELECT count(*) FROM ticket
 WHERE name = :name AND place < (SELECT place FROM ticket WHERE name = :name AND owner = :owner)
@@ -68,6 +78,10 @@ ORDER BY name LIMIT :limit
 """
 
 
+_Ticket: TypeAlias = tuple[str, float, str, str, str, int]
+"""As the columns that a grant is made of."""
+
+
 @dataclass(slots=True)
 class _Lock:
     """A lock's row, as a turn finds it and leaves it."""
@@ -77,6 +91,7 @@ class _Lock:
     soonest: float
     shortest: float
     holder: Holder | None
+    head: _Ticket | None = None
     is_changed: bool = False
 
     def hold(self, holder: Holder | None) -> None:
@@ -136,13 +151,15 @@ class SqliteTurn:
         if row[4] is None:
             return _Lock(name, 0, inf, inf, None)
         waiters, soonest, shortest = row[4:7]
-        lock = _Lock(name, waiters, soonest, shortest, None if row[7] is None else Holder(*row[7:]))
-        if lock.holder is not None and lock.holder.expires_at <= self._now:
+        holder = None if row[7] is None else Holder._make(row[7:15])
+        lock = _Lock(name, waiters, soonest, shortest, holder, None if row[15] is None else row[15:])
+        if holder is not None and holder.expires_at <= self._now:
             lock.hold(None)
         if lock.waiters and lock.soonest <= self._now:
             self._db.execute(DROP_EXPIRED, (name, self._now))
             waiters, soonest, shortest = self._db.execute(COUNT_QUEUE, (name,)).fetchone()
             lock.count(waiters, soonest or inf, shortest or inf)
+            lock.head = None
         return lock
 
     # The cells of the table. Each gives an answer only where serving the queue cannot change it.
@@ -198,7 +215,7 @@ class SqliteTurn:
 
     def _serve(self, lock: _Lock, asker: str) -> None:
         """Give the free lock to the first live ticket; tell its process, unless it is the one who asks."""
-        ticket = self._first_live(lock.name, asker)
+        ticket = self._first_live(lock, asker)
         if ticket is None:
             return
         owner, ttl, channel, who, purpose, seen = ticket
@@ -207,12 +224,14 @@ class SqliteTurn:
         if owner != asker:
             self.pushes.append(Push(channel, owner, fence, "handed"))
 
-    def _first_live(self, name: str, asker: str) -> tuple[str, float, str, str, str, int] | None:
+    def _first_live(self, lock: _Lock, asker: str) -> _Ticket | None:
+        if lock.head is not None and (lock.head[0] == asker or self._listens(lock.head[2])):
+            return lock.head
         deaf: set[str] = set()  # many tickets may be of one process that died
-        for ticket in self._db.execute(IN_ORDER, (name,)):
+        for ticket in self._db.execute(IN_ORDER, (lock.name,)):
             owner, channel = ticket[0], ticket[2]
             if owner == asker or (channel not in deaf and self._listens(channel)):
-                return cast("tuple[str, float, str, str, str, int]", ticket)
+                return cast("_Ticket", ticket)
             deaf.add(channel)
         return None
 
@@ -264,7 +283,7 @@ class SqliteTurn:
         """Drop a ticket; false if there is none."""
         is_there = lock.waiters > 0 and self._db.execute(FORGET, (lock.name, owner)).rowcount > 0
         if is_there:
-            left = lock.waiters - 1
+            left, lock.head = lock.waiters - 1, None
             lock.count(left, lock.soonest if left else inf, lock.shortest if left else inf)
         return is_there
 
@@ -278,21 +297,14 @@ class SqliteTurn:
         if lock.holder is None and not lock.waiters:
             self._db.execute(DROP_LOCK, (lock.name,))
             return
-        row = (lock.name, lock.waiters, lock.soonest, lock.shortest, *_columns(lock.holder))
+        row = (lock.name, lock.waiters, lock.soonest, lock.shortest, *(lock.holder or NOBODY))
         self._db.execute(KEEP_LOCK, row)
 
     def _view(self, name: str) -> LockView:
         at = (name, self._now)
         holder = self._db.execute(SHOW, at).fetchone()
         waiters = tuple(Waiter(*row) for row in self._db.execute(SHOW_QUEUE, at))
-        return LockView(name, self._wall, held(Holder(*holder), self._now) if holder else None, waiters)
-
-
-def _columns(holder: Holder | None) -> tuple[str | float | None, ...]:
-    if holder is None:
-        return (None,) * 8
-    timing = (holder.ttl, holder.since, holder.expires_at)
-    return (holder.owner, holder.fence, *timing, holder.channel, holder.who, holder.purpose)
+        return LockView(name, self._wall, held(Holder._make(holder), self._now) if holder else None, waiters)
 
 
 _CELLS: Mapping[type[Ask], Callable[[SqliteTurn, _Lock, Any], Answer | None]] = {

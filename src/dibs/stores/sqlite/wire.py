@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, WeakSet, finalize, ref
 
 from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.asks import Push
 from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.ports.store import Reply
-from dibs.stores.sqlite.hints import Mailbox, read
+from dibs.ports.world import Handed
+from dibs.stores.sqlite.hints import Hint, Mailbox, read
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -126,10 +128,10 @@ class SqliteLine:
         """Whether others can still reach us."""
         return all(box.is_there() for box in self._boxes())
 
-    def hear(self, data: bytes) -> None:
-        """A hint came."""
-        if (hint := read(data, self.channel)) is not None:
-            self.ear.deliver(*hint)
+    def hear(self, hint: Hint | None) -> None:
+        """A hint came, or what was none."""
+        if hint is not None:
+            self.ear.deliver(Push(self.channel, hint.owner, hint.fence, hint.kind), hint.granted_at)
 
     def close(self) -> None:
         self.is_closed = True
@@ -162,7 +164,7 @@ class SqliteLine:
 class SqliteSleeper:
     """A thread that hears for itself that a lock was handed to it."""
 
-    def __init__(self, channel: str, path: str, hear: Callable[[bytes], None]) -> None:
+    def __init__(self, channel: str, path: str, hear: Callable[[Hint | None], None]) -> None:
         self.channel, self._path = channel, path
         self.mailbox: Mailbox | None = None
         self._hear, self._thread = hear, threading.get_ident()
@@ -173,11 +175,15 @@ class SqliteSleeper:
             self.mailbox = Mailbox(self._path)
             finalize(self, self.mailbox.close).atexit = False
 
-    def sleep(self, within: float) -> None:
+    def sleep(self, owner: str, within: float) -> Handed | None:
         if self.mailbox is None or self.mailbox.is_closed:  # somebody hangs up, and is about to say so
             threading.Event().wait(min(within, A_MOMENT))
-        elif data := self.mailbox.next(within):
-            self._hear(data)
+            return None
+        hint = read(self.mailbox.next(within))
+        if hint is not None and hint.kind == "handed" and hint.owner == owner:
+            return Handed(hint.fence, hint.granted_at)
+        self._hear(hint)
+        return None
 
     def wake(self) -> None:
         if self.mailbox is not None and threading.get_ident() != self._thread:
@@ -194,7 +200,7 @@ def _heard_by(known: ReferenceType[SqliteLine]) -> Callable[[bytes], bool]:
     def heard(data: bytes) -> bool:
         line = known()
         if line is not None:
-            line.hear(data)
+            line.hear(read(data))
         return line is not None
 
     return heard

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dibs.errors import StoreUnreachable
 from dibs.flows.desk import Desk
 from dibs.flows.keeping import Keeper
-from dibs.model.storeclock import StoreClock
 from dibs.ports.store import Command, Reply
 from dibs.ports.world import AskAgain, Outcome, Wake
 from dibs.testing.simulation.agenda import Dead, Task, parked
@@ -186,12 +185,12 @@ class SimWorld:
     def __init__(self, process: Process, lines: Sequence[Line], lane: str) -> None:
         self._process, self._lines, self._lane = process, lines, lane
         self.now, self.token = process.clock, process.token
-        self._clock: StoreClock | None = None
+        self._ahead: float | None = None
 
     def store_time(self) -> float | None:
-        return None if self._clock is None else self._clock.reading(self.now())
+        return None if self._ahead is None else self.now() + self._ahead
 
-    def listen(self) -> SimInbox:
+    def listen(self, owner: str) -> SimInbox:
         return SimInbox(self._process, self._lane)
 
     async def ask(self, command: Command[T], within: float) -> T:
@@ -247,7 +246,7 @@ class SimWorld:
 
     def _note_time(self, outcome: Reply | StoreUnreachable, asked_at: float) -> None:
         if isinstance(outcome, Reply) and outcome.at is not None:
-            self._clock = StoreClock(outcome.at, asked_at)
+            self._ahead = outcome.at - asked_at
 
     def _wake_in(self, duration: float) -> None:
         process, task = self._process, self._task()
