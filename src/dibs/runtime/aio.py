@@ -83,7 +83,7 @@ class AsyncWorld:
         self._ran_at = self.now()
 
     def _sent(self, command: Command[T]) -> asyncio.Future[T]:
-        """Send now; the future is left to itself when its asker gives up, as the answer will still come."""
+        """Send now; an answer that comes when its asker has given up is only looked at for the store's time."""
         future: asyncio.Future[T] = self.loop.create_future()
         self._wire.post(command.words, command.node, partial(self._heard, command, self.now(), future))
         return future
@@ -92,22 +92,28 @@ class AsyncWorld:
         self, command: Command[T], asked_at: float, future: asyncio.Future[T], outcome: Reply | StoreUnreachable
     ) -> None:
         if isinstance(outcome, StoreUnreachable):
-            future.set_exception(outcome)
-            future.exception()  # an asker that has given up will not look: that is no fault to report
+            _fail(future, outcome)
             return
         if outcome.at is not None:
             self._ahead = outcome.at - asked_at
+        if future.done():  # its asker has given up
+            return
         try:
             future.set_result(command.read(outcome.value))
         except Exception as error:  # noqa: BLE001 - a reply nobody can read is its asker's trouble, not the wire's
             future.set_exception(error)
 
     async def _outcome(self, future: asyncio.Future[T], within: float) -> T:
-        if not future.done():
-            await asyncio.wait([future], timeout=within)
-        if not future.done():
-            raise StoreUnreachable(self._server, after=within)
-        return future.result()
+        if future.done():
+            return future.result()
+        silence = self.loop.call_later(within, self._give_up, future, within)
+        try:
+            return await future
+        finally:
+            silence.cancel()
+
+    def _give_up(self, future: asyncio.Future[T], within: float) -> None:
+        _fail(future, StoreUnreachable(self._server, after=within))
 
 
 class AsyncInbox:
@@ -121,6 +127,9 @@ class AsyncInbox:
 
     def put(self, wake: Wake) -> None:
         self._wakes.append(wake)
+        if asyncio._get_running_loop() is self._loop:  # noqa: SLF001 - it is documented, and cheap
+            self._ring()
+            return
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._ring)
 
@@ -173,6 +182,12 @@ class Body:
         if self._is_open and self._task is not None:
             self._cancelled_for = loss
             self._task.cancel(str(loss))
+
+
+def _fail(future: asyncio.Future[T], error: StoreUnreachable) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # an asker that has given up will not look: that is no fault to report
 
 
 def _known(future: asyncio.Future[T]) -> Outcome[T] | None:
