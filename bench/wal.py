@@ -1,4 +1,8 @@
-"""The floor of every lock that is kept in a SQLite file: one short write, and a datagram to whoever comes next."""
+"""The floor of every lock that is kept in a SQLite file: one short write, and a datagram to whoever comes next.
+
+Eight contend for the file, not only for the lock: whoever has handed it on writes down at once that it waits again.
+So the floor has that write, too, though nobody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -91,6 +95,7 @@ def _passed_on(
         turns.append((began_at, time.monotonic()))
         file.write()
         box.sendto(GO, other)
+        file.write()
     with suppress(OSError):  # the other may be gone already
         box.sendto(STOP, other)
     return turns

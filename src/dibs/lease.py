@@ -82,16 +82,18 @@ class Lease:
 
     def release(self) -> None:
         """Give the lock back; `LeaseLost` if it was not ours any more. Again is harmless."""
-        if loss := self._orphaned() or run(
-            locking.release(self._engine.blocking("release a lease"), self._desk, self._hold)
-        ):
+        engine, desk, hold = self._engine, self._desk, self._hold
+        serves = engine.serves(desk)
+        loss = run(locking.release(engine.blocking("release a lease"), desk, hold)) if serves else self._let_go()
+        if loss is not None:
             raise loss
 
     async def arelease(self) -> None:
         """Give the lock back; `LeaseLost` if it was not ours any more. Again is harmless."""
-        if loss := self._orphaned() or await locking.release(
-            self._engine.aio("release a lease"), self._desk, self._hold
-        ):
+        engine, desk, hold = self._engine, self._desk, self._hold
+        serves = engine.serves(desk)
+        loss = await locking.release(engine.aio("release a lease"), desk, hold) if serves else self._let_go()
+        if loss is not None:
             raise loss
 
     def __repr__(self) -> str:
@@ -100,9 +102,6 @@ class Lease:
         state = hold.lost_because or ("released" if hold.is_over else verdict.value)
         return f"<Lease {self.name!r} fence={self.fence} {state}>"
 
-    def _orphaned(self) -> LeaseLost | None:
-        """The loss, where the store must not be asked any more: the client is closed, or this is a forked child."""
-        if self._hold.is_over or self._engine.serves(self._desk):
-            return None
-        self._hold.end()
-        return self._hold.loss()
+    def _let_go(self) -> LeaseLost | None:
+        """Where the store must not be asked any more: the client is closed, or this is a forked child."""
+        return self._hold.loss() if self._hold.end() else None

@@ -58,7 +58,8 @@ def begin_without(what: str, url: str) -> None:
 
 def begin_a_loop_without(what: str, url: str) -> None:
     """The same, as a task."""
-    import_module("dibs.runtime.aio")  # even that would take a descriptor
+    for part in ("runtime.aio", "stores.sqlite.aio"):
+        import_module(f"dibs.{part}")  # even that would take a descriptor
     d = dibs.connect(url, quiet=True)
 
     async def scene() -> None:

@@ -101,7 +101,7 @@ PLANTS = [
     Plant(
         "a new owner on every try",
         "dibs.flows.locking",
-        (("            tries += 1\n", "            tries += 1\n            self._owner = self._world.token()\n"),),
+        (("        self._tries += 1\n", "        self._tries += 1\n        self._owner = self._world.token()\n"),),
     ),
     Plant("no margin for drift", "dibs.model.tenure", (("MARGIN = 0.1", "MARGIN = 0.0"),)),
     Plant(

@@ -14,7 +14,7 @@ from weakref import ReferenceType, WeakValueDictionary, ref
 from dibs.model.guarantee import Guarantee
 from dibs.ports.store import Reply
 from dibs.stores.direct import DirectLocks
-from dibs.stores.sqlite.database import Database
+from dibs.stores.sqlite.database import Busy, Database
 from dibs.stores.sqlite.hints import Bell, clear_away, home, is_beside, mailbox_folder, new_name, worded
 from dibs.stores.sqlite.location import Location, location, refuse_unfit
 from dibs.stores.sqlite.schema import sweep
@@ -31,6 +31,10 @@ SWEEP_EVERY = 60.0
 WRITES = frozenset({"ask", "keep"})
 
 
+def _begin(words: Sequence[Any]) -> str:
+    return "BEGIN IMMEDIATE" if words[0] in WRITES else "BEGIN"
+
+
 class SqliteBackend:
     """One file and the lines to it.
 
@@ -41,7 +45,7 @@ class SqliteBackend:
         self.server = place.url
         self._mailboxes = mailbox_folder(place.path)
         self._beside = f"{self._mailboxes}/"
-        self._clock = clock
+        self.clock = clock
         self._lines: dict[str, ReferenceType[SqliteLine]] = {}
         self._bell = Bell()
         self._database = Database(place, self._listens, self._replaced)
@@ -65,23 +69,34 @@ class SqliteBackend:
         return SqliteLine(self, ear, now)
 
     def aio(self, ear: Ear, now: Callable[[], float]) -> SqliteLine:
-        from asyncio import get_running_loop  # noqa: PLC0415 - it is imported already, or there would be no loop
+        from dibs.stores.sqlite.aio import SqliteLoopLine  # noqa: PLC0415 - only where a loop runs is asyncio needed
 
-        return SqliteLine(self, ear, now, get_running_loop())
+        return SqliteLoopLine(self, ear, now)
 
     def execute(self, words: Sequence[Any], line: SqliteLine, within: float) -> Reply:
         """Carry out one command, then tell whom it concerns."""
-        begin = "BEGIN IMMEDIATE" if words[0] in WRITES else "BEGIN"
-        value, at, pushes = self._database.transact(partial(self._act, words, line), begin, within)
+        reply = self._told(*self._database.transact(partial(self._act, words, line), _begin(words), within))
+        self._database.tidy_up()
+        return reply
+
+    def execute_at_once(self, words: Sequence[Any], line: SqliteLine) -> Reply | None:
+        """The same if it takes but a moment; `None` if it may take longer, and was not done."""
+        if not line.is_listening or not self._database.is_tidy or line.clock() >= self._sweep_at:
+            return None
+        try:
+            return self._told(*self._database.transact_at_once(partial(self._act, words, line), _begin(words)))
+        except Busy:
+            return None
+
+    def _told(self, value: Any, at: float, pushes: Sequence[Push]) -> Reply:
         for push in pushes:
             self._tell(push, at)
-        self._database.tidy_up()
         return Reply(value, at)
 
     def _act(self, words: Sequence[Any], line: SqliteLine, db: sqlite3.Connection) -> tuple[Any, float, Sequence[Push]]:
         if line.is_closed:
             raise line.hung_up()
-        now = line.now() if self._clock is None else self._clock()
+        now = line.clock()
         if words[0] in WRITES:
             if not line.is_listening:
                 line.listen()

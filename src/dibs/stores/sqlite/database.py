@@ -64,7 +64,7 @@ class Database:
                 raise self._refused("this thread is in the middle of an ask", "use no locks in a signal's handler")
             try:
                 return self._alone(within, self._transact_now, act, begin)
-            except _Busy:
+            except Busy:
                 within = give_up_at - time.monotonic()
                 if within <= nap:
                     raise self._refused(
@@ -75,11 +75,22 @@ class Database:
             if tries > SHORT_NAPS:
                 nap = min(nap * 1.5, LONGEST_NAP)
 
+    def transact_at_once(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        """The same, without any wait: `Busy` if somebody is at the file just now, or if it is not open yet."""
+        if self._db is None or self._busy_with:
+            raise Busy
+        return self._alone(0.0, self._transact_now, act, begin)
+
+    @property
+    def is_tidy(self) -> bool:
+        """Whether `tidy_up` has nothing to do."""
+        return self._commits < LOOK_AT_LOG
+
     def tidy_up(self) -> None:
         """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
-        if self._commits >= LOOK_AT_LOG and not self._busy_with:
+        if not self.is_tidy and not self._busy_with:
             self._commits = 0
-            with suppress(_Busy):
+            with suppress(Busy):
                 self._alone(0.0, self._shorten_log)
 
     def close(self) -> None:
@@ -87,7 +98,7 @@ class Database:
         if self._busy_with == threading.get_ident():
             self._is_to_close = True
             return
-        with suppress(_Busy):
+        with suppress(Busy):
             self._alone(LONG, self._drop)
 
     def __del__(self) -> None:
@@ -101,7 +112,7 @@ class Database:
         me = threading.get_ident()
         try:
             if not self._mutex.acquire(timeout=max(within, 0.0)):
-                raise _Busy
+                raise Busy
             self._busy_with = me
             return act(*args, **kwargs)
         finally:
@@ -223,7 +234,7 @@ class Database:
         if isinstance(error, OSError):
             return self._refused(error.strerror or str(error), "check its folder")
         if code(error).startswith("SQLITE_BUSY"):
-            return _Busy()
+            return Busy()
         why, fix = meaning(error)
         if is_committing and not code(error).startswith("SQLITE_FULL"):
             return StoreUnreachable(self._place.url, after=0.0, why=why, fix=fix)
@@ -262,8 +273,8 @@ class Database:
             self._db, self._is_inherited = None, True
 
 
-class _Busy(Exception):
-    """Another process is writing just now."""
+class Busy(Exception):
+    """Another process, or another thread, is writing just now."""
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import tempfile
 import threading
 import time
@@ -117,8 +118,11 @@ class Mailbox:
 
     def next(self, within: float) -> bytes | None:
         """What comes next, if anything does in time."""
+        seconds, rest = divmod(min(within, LONGEST_NAP), 1)
+        # Not `settimeout`: that would look first whether something is there, by a call of its own.
+        limit = struct.pack("@ll", int(seconds), int(rest * 1e6) or 1)
         try:
-            self._socket.settimeout(min(within, LONGEST_NAP))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
             return self._socket.recv(LARGEST)
         except OSError:  # nothing came, or it was closed
             return None
@@ -143,8 +147,12 @@ class Mailbox:
         self.is_closed = True
         with suppress(OSError):
             os.unlink(self.path)  # noqa: PTH108 - as above
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Let go of the socket; whoever reads it wakes up."""
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # whoever reads it wakes up
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def abandon(self) -> None:

@@ -40,7 +40,7 @@ def _of(table: str, columns: str) -> str:
 _HOLDER = ", ".join(Holder._fields)
 NOBODY = (None,) * len(Holder._fields)
 
-_TICKET = "owner, ttl, channel, who, purpose, seen"
+_TICKET = "place, owner, ttl, channel, who, purpose, seen"
 
 LOOK = f"""
 SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
@@ -60,6 +60,7 @@ INSERT INTO ticket VALUES
 """
 REFRESH = "UPDATE ticket SET expires_at = ? WHERE name = ? AND owner = ?"
 FORGET = "DELETE FROM ticket WHERE name = ? AND owner = ?"
+SERVE = "DELETE FROM ticket WHERE name = ? AND place = ?"
 IN_ORDER = f"SELECT {_TICKET} FROM ticket WHERE name = ? ORDER BY place"
 AHEAD = """
 SELECT count(*) FROM ticket
@@ -78,7 +79,7 @@ ORDER BY name LIMIT :limit
 """
 
 
-_Ticket: TypeAlias = tuple[str, float, str, str, str, int]
+_Ticket: TypeAlias = tuple[int, str, float, str, str, str, int]
 """As the columns that a grant is made of."""
 
 
@@ -99,6 +100,12 @@ class _Lock:
 
     def count(self, waiters: int, soonest: float, shortest: float) -> None:
         self.waiters, self.soonest, self.shortest, self.is_changed = waiters, soonest, shortest, True
+
+    def count_out(self) -> None:
+        """One less waits; it may have been the first."""
+        self.waiters, self.head, self.is_changed = self.waiters - 1, None, True
+        if not self.waiters:
+            self.soonest = self.shortest = inf
 
 
 class SqliteTurn:
@@ -218,18 +225,19 @@ class SqliteTurn:
         ticket = self._first_live(lock, asker)
         if ticket is None:
             return
-        owner, ttl, channel, who, purpose, seen = ticket
-        self._forget(lock, owner)
+        place, owner, ttl, channel, who, purpose, seen = ticket
+        self._db.execute(SERVE, (lock.name, place))
+        lock.count_out()
         fence = self._grant(lock, owner, ttl, channel, who, purpose, seen=seen)
         if owner != asker:
             self.pushes.append(Push(channel, owner, fence, "handed"))
 
     def _first_live(self, lock: _Lock, asker: str) -> _Ticket | None:
-        if lock.head is not None and (lock.head[0] == asker or self._listens(lock.head[2])):
+        if lock.head is not None and (lock.head[1] == asker or self._listens(lock.head[3])):
             return lock.head
         deaf: set[str] = set()  # many tickets may be of one process that died
         for ticket in self._db.execute(IN_ORDER, (lock.name,)):
-            owner, channel = ticket[0], ticket[2]
+            owner, channel = ticket[1], ticket[3]
             if owner == asker or (channel not in deaf and self._listens(channel)):
                 return cast("_Ticket", ticket)
             deaf.add(channel)
@@ -283,8 +291,7 @@ class SqliteTurn:
         """Drop a ticket; false if there is none."""
         is_there = lock.waiters > 0 and self._db.execute(FORGET, (lock.name, owner)).rowcount > 0
         if is_there:
-            left, lock.head = lock.waiters - 1, None
-            lock.count(left, lock.soonest if left else inf, lock.shortest if left else inf)
+            lock.count_out()
         return is_there
 
     def _is_barred(self, lock: _Lock, owner: str) -> bool:

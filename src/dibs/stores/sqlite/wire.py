@@ -1,10 +1,9 @@
-"""The line to an embedded store: threads work on the file themselves, event loops have a thread that does."""
+"""The line to an embedded store: threads work on the file themselves; what is posted, a thread of the line does."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,6 @@ from dibs.ports.world import Handed
 from dibs.stores.sqlite.hints import Hint, Mailbox, read
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
     from dibs.ports.wire import Ear
     from dibs.stores.sqlite.backend import SqliteBackend
 
@@ -33,11 +30,10 @@ class SqliteLine:
     Its threads know it only weakly: a client that nobody uses any more can be collected, and takes them with it.
     """
 
-    def __init__(
-        self, backend: SqliteBackend, ear: Ear, now: Callable[[], float], loop: AbstractEventLoop | None = None
-    ) -> None:
+    def __init__(self, backend: SqliteBackend, ear: Ear, now: Callable[[], float]) -> None:
         self.ear, self.now, self.channel = ear, now, backend.new_channel()
-        self._backend, self._loop = backend, loop
+        self.clock = backend.clock or now
+        self._backend = backend
         self.mailbox: Mailbox | None = None
         self._here, self._sleepers, self._numbers = threading.local(), WeakSet[SqliteSleeper](), count(1)
         self.is_listening = False
@@ -84,11 +80,7 @@ class SqliteLine:
             outcome = error
         except Exception as error:  # noqa: BLE001 - the thread must outlive whatever this was
             outcome = StoreUnreachable(self._backend.server, after=0.0, why=repr(error))
-        if self._loop is None:
-            heard(outcome)
-            return
-        with suppress(RuntimeError):  # the loop was closed: nobody listens any more
-            self._loop.call_soon_threadsafe(heard, outcome)
+        heard(outcome)
 
     def sleeper(self) -> SqliteSleeper:
         found: SqliteSleeper | None = getattr(self._here, "sleeper", None)
@@ -103,9 +95,8 @@ class SqliteLine:
     def listen(self) -> None:
         """See to it that we can be told of things. For one thread at a time."""
         if self.mailbox is None or self.mailbox.is_closed:
-            mailbox = Mailbox(self._backend.address(self.channel))
+            mailbox = self._made_mailbox(self._backend.address(self.channel), _heard_by(ref(self)))
             try:
-                mailbox.listen(_heard_by(ref(self)))
                 self._backend.connected(self)
             except BaseException:  # a signal, say: the next ask tries again
                 mailbox.close()
@@ -150,6 +141,15 @@ class SqliteLine:
     def _hang_up_if_closed(self) -> None:
         if self.is_closed:
             self._backend.hang_up(self)
+
+    def _made_mailbox(self, path: str, heard: Callable[[bytes], bool]) -> Mailbox:
+        mailbox = Mailbox(path)
+        try:
+            mailbox.listen(heard)
+        except BaseException:
+            mailbox.close()
+            raise
+        return mailbox
 
     def _boxes(self) -> Sequence[Mailbox]:
         with self._starting:
