@@ -77,7 +77,7 @@ class _Guard(Generic[LeaseT_co]):
     ) -> None:
         trouble: DibsError | None = None
         try:
-            if (lease := self._left(inside.actor()).lease) is not None:
+            if (lease := self._left().lease) is not None:
                 lease.release()
         except DibsError as raised:
             trouble = raised
@@ -91,7 +91,7 @@ class _Guard(Generic[LeaseT_co]):
         stopped: LeaseLost | None = None
         trouble: DibsError | None = None
         try:
-            entry = self._left(inside.actor())
+            entry = self._left()
             stopped = None if entry.body is None else entry.body.leave(error)
             if entry.lease is not None:
                 await entry.lease.arelease()
@@ -122,24 +122,23 @@ class _Guard(Generic[LeaseT_co]):
         if isinstance(taken, Hold):
             inside.enter(self._engine.desk, taken, me)
 
-    def _left(self, me: object) -> _Entry:
-        """The block that is being left: the innermost of this task or thread, or else the only one that is open.
+    def _left(self) -> _Entry:
+        """The block that is being left: the only one that is open, or else the innermost of this task or thread.
 
         A block may end in another task or thread than it began in (a fixture, a dependency of a web framework).
         """
-        entries = self._entries
-        entry = entries[-1] if entries else None
-        if entry is None or entry.actor != me:  # several tasks or threads share this object
-            entries = list(entries)
-            mine = [entry for entry in entries if entry.actor == me] or entries
-            if not mine or (mine is entries and len(entries) > 1):
+        entries = list(self._entries)
+        if len(entries) != 1:
+            me = inside.actor()
+            mine = [entry for entry in entries if entry.actor == me]
+            if not mine:
                 raise ConfigError(
                     f"cannot tell which of {len(entries)} open blocks of {self.name!r} is left here: give each block "
                     "that ends elsewhere than it began a lock object of its own, or use acquire() and release()"
                 )
-            entry = mine[-1]
-        self._entries.remove(entry)
-        return entry
+            entries = mine
+        self._entries.remove(entries[-1])
+        return entries[-1]
 
 
 class Lock(_Guard[Lease]):

@@ -366,6 +366,8 @@ def test_on_lost_is_called_once_and_its_failure_hurts_nobody(d: Dibs, diary: Dia
 
 INTERRUPTED = """
 import signal, dibs
+from dibs.runtime import keeper
+keeper.IDLE = 0.05
 armed = []
 def interrupt(number, frame):
     if armed:
@@ -383,7 +385,9 @@ for delay in range(1, 600):
     except KeyboardInterrupt:
         interrupted += 1
 d.lock("a", wait=20).acquire().release()
-desk = d._engine.desk
+desk, thread = d._engine.desk, d._engine._keeper._thread
+if thread is not None:
+    thread.join(20)  # it ends when there is nothing left to look after
 print(interrupted > 20, len(desk.holds), len(desk.tickets))
 """
 

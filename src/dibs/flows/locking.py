@@ -101,9 +101,12 @@ async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
             return hold.loss()
         answer = await ask(world, desk.store.leave(hold.name, leave), PATIENCE)
     except GeneratorExit:
+        desk.strike(hold)
         note_debt(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
-    except BaseException:
+    except BaseException:  # a signal perhaps, at any moment: what was begun is finished
+        hold.is_over = True
+        desk.strike(hold)
         owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
     if answer is Said.RELEASED:

@@ -49,16 +49,15 @@ class Engine:
 
     def aio(self, doing: str) -> AsyncWorld:
         """The world for the running event loop."""
-        # Imported here because asyncio alone would double the time that `import dibs` takes.
-        from asyncio import get_running_loop  # noqa: PLC0415
-
-        from dibs.runtime.aio import AsyncWorld  # noqa: PLC0415
+        import asyncio  # noqa: PLC0415 - it alone would double the time that `import dibs` takes
 
         if self._is_closed:
             raise ClientClosed(doing)
-        loop = get_running_loop()
+        loop = asyncio.get_running_loop()
         world = self._loops.get(id(loop))
         if world is None or world.loop is not loop:
+            from dibs.runtime.aio import AsyncWorld  # noqa: PLC0415 - as above
+
             self._hang_up_closed_loops()
             wire = self.backend.aio(self.desk, boottime)
             world = self._loops[id(loop)] = AsyncWorld(wire, boottime, self.backend.server)

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Ear
 
 SWEEP_EVERY = 60.0
-WRITES = frozenset({"ask", "keep"})
-
-
-def _begin(words: Sequence[Any]) -> str:
-    return "BEGIN IMMEDIATE" if words[0] in WRITES else "BEGIN"
+BEGIN = {"ask": "BEGIN IMMEDIATE", "keep": "BEGIN IMMEDIATE", "inspect": "BEGIN", "held": "BEGIN", "time": "BEGIN"}
+"""Reading keeps nobody waiting."""
 
 
 class SqliteBackend:
@@ -75,16 +72,16 @@ class SqliteBackend:
 
     def execute(self, words: Sequence[Any], line: SqliteLine, within: float) -> Reply:
         """Carry out one command, then tell whom it concerns."""
-        reply = self._told(*self._database.transact(partial(self._act, words, line), _begin(words), within))
+        reply = self._told(*self._database.transact(partial(self._act, words, line), BEGIN[words[0]], within))
         self._database.tidy_up()
         return reply
 
     def execute_at_once(self, words: Sequence[Any], line: SqliteLine) -> Reply | None:
         """The same if it takes but a moment; `None` if it may take longer, and was not done."""
-        if not line.is_listening or not self._database.is_tidy or line.clock() >= self._sweep_at:
+        if not line.is_listening or line.clock() >= self._sweep_at:
             return None
         try:
-            return self._told(*self._database.transact_at_once(partial(self._act, words, line), _begin(words)))
+            return self._told(*self._database.transact_at_once(partial(self._act, words, line), BEGIN[words[0]]))
         except Busy:
             return None
 
@@ -97,7 +94,7 @@ class SqliteBackend:
         if line.is_closed:
             raise line.hung_up()
         now = line.clock()
-        if words[0] in WRITES:
+        if BEGIN[words[0]] != "BEGIN":
             if not line.is_listening:
                 line.listen()
             if now >= self._sweep_at:

@@ -76,19 +76,14 @@ class Database:
                 nap = min(nap * 1.5, LONGEST_NAP)
 
     def transact_at_once(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
-        """The same, without any wait: `Busy` if somebody is at the file just now, or if it is not open yet."""
-        if self._db is None or self._busy_with:
+        """The same, without a wait: `Busy` if somebody is at the file just now, or it is to be opened or tidied up."""
+        if self._db is None or self._busy_with or self._commits >= LOOK_AT_LOG:
             raise Busy
         return self._alone(0.0, self._transact_now, act, begin)
 
-    @property
-    def is_tidy(self) -> bool:
-        """Whether `tidy_up` has nothing to do."""
-        return self._commits < LOOK_AT_LOG
-
     def tidy_up(self) -> None:
         """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
-        if not self.is_tidy and not self._busy_with:
+        if self._commits >= LOOK_AT_LOG and not self._busy_with:
             self._commits = 0
             with suppress(Busy):
                 self._alone(0.0, self._shorten_log)
