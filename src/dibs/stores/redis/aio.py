@@ -1,0 +1,231 @@
+"""The line of an event loop: one connection that all its tasks share, and one write a turn of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.backoff import backoff
+from dibs.model.request import PATIENCE
+from dibs.stores.redis.dialogue import Dialogue, Done, Heard
+
+if TYPE_CHECKING:
+    from redis.asyncio.connection import AbstractConnection
+
+    from dibs.ports.wire import Ear
+    from dibs.stores.redis.endpoint import Endpoint
+
+READ_SIZE = 65_536
+RESP2 = 2
+DEAD_AFTER = 2 * PATIENCE
+"""A connection on which an ask has had no answer for so long is given up: nobody is at the other end."""
+
+
+class RedisLine:
+    """One client's line for the running event loop. It is opened at its first use, and again when it breaks."""
+
+    def __init__(self, endpoint: Endpoint, channel: str, ear: Ear, now: Callable[[], float]) -> None:
+        self.channel, self.ear, self.now = channel, ear, now
+        self._endpoint, self._loop = endpoint, asyncio.get_running_loop()
+        self._early: list[tuple[bytes, Heard, float]] = []
+        self._talk: _Talk | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._is_closed = self._was_open = False
+
+    def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
+        if self._talk is not None:
+            self._talk.say(words[0], heard)
+        elif self._is_closed:
+            heard(self._refused("the line was hung up"))
+        else:
+            self._early.append((words[0], heard, self.now() + PATIENCE))
+            self._open()
+
+    def close(self) -> None:
+        self._is_closed = True
+        if asyncio._get_running_loop() is self._loop:  # noqa: SLF001 - it is documented, and cheap
+            self._hang_up()
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._hang_up)
+
+    def broke(self, talk: _Talk, why: str) -> None:
+        """A connection is gone, and with it the one beside it."""
+        if self._talk is not None and talk in (self._talk, self._talk.ears):
+            ended, self._talk = self._talk, None
+            ended.end(why)
+            if not self._is_closed:
+                self._open()
+
+    def _hang_up(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+        if self._talk is not None:
+            self.broke(self._talk, "the line was hung up")
+        self._refuse_early(self._refused("the line was hung up"))
+
+    def _open(self) -> None:
+        if self._opening is None:
+            self._opening = self._loop.create_task(self._keep_trying(), name="dibs-line")
+
+    async def _keep_trying(self) -> None:
+        """Connect; once that has worked others rely on being told, so it is tried again and again."""
+        tries = 0
+        try:
+            while not self._is_closed:
+                try:
+                    talk = await self._connected()
+                except StoreUnreachable as error:
+                    self._refuse_early(error)
+                    if not self._was_open:
+                        return
+                    await asyncio.sleep(backoff(tries, self.channel))
+                    tries += 1
+                else:
+                    self._begin(talk)
+                    return
+        finally:
+            self._opening = None
+
+    async def _connected(self) -> _Talk:
+        talk = _Talk(self, await self._endpoint.aconnect(PATIENCE), self._endpoint)
+        try:
+            if self._endpoint.resp > RESP2:
+                await talk.greet(self.channel)
+            else:  # a connection that is told things can ask nothing: so there are two
+                await talk.greet(None)
+                talk.ears = _Talk(self, await self._endpoint.aconnect(PATIENCE), self._endpoint)
+                await talk.ears.listen(self.channel)
+        except BaseException:
+            talk.end("it was not opened")
+            raise
+        return talk
+
+    def _begin(self, talk: _Talk) -> None:
+        self._talk = talk
+        early, self._early = self._early, []
+        for data, heard, give_up_at in early:
+            if self.now() < give_up_at:
+                talk.say(data, heard)
+            else:
+                heard(self._refused("no connection was had in time"))
+        if self._was_open:
+            self.ear.ask_again()
+        self._was_open = True
+
+    def _refuse_early(self, error: StoreUnreachable) -> None:
+        early, self._early = self._early, []
+        for _, heard, _ in early:
+            heard(error)
+
+    def _refused(self, why: str) -> StoreRefused:
+        return StoreRefused(self._endpoint.server, after=0.0, why=why)
+
+
+class _Talk(asyncio.BufferedProtocol):
+    """One open connection, taken over from redis-py."""
+
+    def __init__(self, line: RedisLine, connection: AbstractConnection, endpoint: Endpoint) -> None:
+        self._line, self._server = line, endpoint.server
+        self._loop = asyncio.get_running_loop()
+        self.ears: _Talk | None = None
+        self._dialogue = Dialogue(endpoint.server, line.ear, line.now, resp=endpoint.resp)
+        self._buffer = memoryview(bytearray(READ_SIZE))
+        self._unsent: list[bytes] = []
+        self._watch: asyncio.TimerHandle | None = None
+        # redis-py has opened it; from here on it is ours to talk on, and to close.
+        self._writer: asyncio.StreamWriter = cast("Any", connection)._writer  # noqa: SLF001
+        cast("Any", connection)._reader = cast("Any", connection)._writer = None  # noqa: SLF001
+        self._transport = cast("asyncio.Transport", self._writer.transport)
+        self._transport.set_protocol(self)
+
+    async def greet(self, channel: str | None) -> None:
+        """Say who we are; `StoreUnreachable` if it is not answered."""
+        await self._answered(lambda done: self._dialogue.greet(channel, done))
+
+    async def listen(self, channel: str) -> None:
+        """Be told things, and nothing else."""
+        await self._answered(lambda done: self._dialogue.listen_only(channel, done))
+
+    async def _answered(self, words: Callable[[Done], bytes]) -> None:
+        answer: asyncio.Future[StoreUnreachable | None] = self._loop.create_future()
+
+        def done(error: StoreUnreachable | None) -> None:
+            if not answer.done():
+                answer.set_result(error)
+
+        self._transport.write(words(done))
+        try:
+            error = await asyncio.wait_for(answer, PATIENCE)
+        except TimeoutError:
+            error = StoreUnreachable(self._server, after=PATIENCE)
+        if error is not None:
+            raise error
+
+    def say(self, data: bytes, heard: Heard) -> None:
+        """Send: at once if nothing is under way, else together with all that is said in this turn of the loop."""
+        dialogue = self._dialogue
+        is_idle = dialogue.waiting_since is None
+        if dialogue.needs_scripts:
+            dialogue.needs_scripts = is_idle = False
+            self._later(dialogue.load_scripts())
+        dialogue.ask(heard)
+        if is_idle:
+            self._transport.write(data)
+            self._start_watch()
+        else:
+            self._later(data)
+
+    def end(self, why: str) -> None:
+        """Nothing more comes."""
+        if self._watch is not None:
+            self._watch.cancel()
+        self._transport.abort()
+        self._dialogue.end(why)
+        if self.ears is not None:
+            self.ears.end(why)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            self._dialogue.feed(self._buffer, nbytes)
+        except Exception as error:  # noqa: BLE001 - whatever it was, nothing that comes after it can be read
+            self._lost(f"it said what cannot be read: {error!r}")
+
+    def eof_received(self) -> None:
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost(f"the connection was lost: {exc}" if exc else "the server closed the connection")
+
+    def _lost(self, why: str) -> None:
+        self._dialogue.end(why)
+        self._line.broke(self, why)
+
+    def _later(self, data: bytes) -> None:
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(data)
+
+    def _flush(self) -> None:
+        if self._unsent:
+            self._transport.write(b"".join(self._unsent))
+            self._unsent.clear()
+            self._start_watch()
+
+    def _start_watch(self) -> None:
+        if self._watch is None:
+            self._watch = self._loop.call_later(DEAD_AFTER, self._look)
+
+    def _look(self) -> None:
+        self._watch = None
+        since = self._dialogue.waiting_since
+        if since is None:
+            return
+        if self._line.now() - since >= DEAD_AFTER:
+            self._lost("it has not answered for too long")
+        else:
+            self._start_watch()

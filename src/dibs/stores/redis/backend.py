@@ -1,0 +1,65 @@
+"""One Redis or Valkey server as this process sees it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dibs.errors import ConfigError
+from dibs.model.guarantee import Guarantee
+from dibs.stores.redis.dialect import RedisLocks
+from dibs.stores.redis.keys import Keys
+
+if TYPE_CHECKING:
+    from dibs.ports.wire import Ear
+    from dibs.stores.redis.aio import RedisLine
+    from dibs.stores.redis.blocking import RedisWire
+    from dibs.stores.redis.endpoint import Endpoint
+
+INSTALL = "pip install 'dibs-lock[redis]'"
+
+
+class RedisBackend:
+    """One server, and the lines to it."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint, self.server = endpoint, endpoint.server
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What one server promises."""
+        return Guarantee(
+            level="fenced",
+            scope=f"among all who use {self.server}",
+            clocks="the server's clock for leases and fences, each holder's own for trust; if the server forgets, "
+            "fences rise by its clock",
+            durability="as the server is set up: what it forgets in a crash, its holders learn at the next renewal",
+        )
+
+    def locks(self, namespace: str) -> RedisLocks:
+        return RedisLocks(Keys(namespace))
+
+    def blocking(self, ear: Ear, now: Callable[[], float]) -> RedisWire:
+        from dibs.stores.redis.blocking import RedisWire  # noqa: PLC0415 - one colour is enough for most
+
+        return RedisWire(self._endpoint, new_channel(), ear, now)
+
+    def aio(self, ear: Ear, now: Callable[[], float]) -> RedisLine:
+        from dibs.stores.redis.aio import RedisLine  # noqa: PLC0415 - one colour is enough for most
+
+        return RedisLine(self._endpoint, new_channel(), ear, now)
+
+
+def new_channel() -> str:
+    """Nobody else's."""
+    return f"dibs-{os.urandom(12).hex()}"
+
+
+def open_store(url: str) -> RedisBackend:
+    """The server that a URL names."""
+    try:
+        from dibs.stores.redis.endpoint import endpoint  # noqa: PLC0415 - here its absence can be explained
+    except ImportError as error:
+        raise ConfigError(f"{url.partition('://')[0]}:// needs {error.name}: {INSTALL}") from error
+    return RedisBackend(endpoint(url))

@@ -1,0 +1,416 @@
+"""The line for threads: a connection for each that is inside a call, and one that is always there, to be told things.
+
+The latter, the trunk, carries what is posted as well; a thread of its own reads it.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from ssl import SSLSocket
+from typing import TYPE_CHECKING, Any, cast
+from weakref import ReferenceType, finalize, ref
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.backoff import backoff
+from dibs.model.request import PATIENCE
+from dibs.ports.store import Reply
+from dibs.stores.redis.dialogue import Dialogue, Done, Heard
+from dibs.stores.redis.resp import encode
+
+if TYPE_CHECKING:
+    from redis.connection import AbstractConnection
+
+    from dibs.ports.wire import Ear
+    from dibs.stores.redis.endpoint import Endpoint
+
+READ_SIZE = 65_536
+RESP2 = 2
+DEAD_AFTER = 2 * PATIENCE
+"""A connection on which an ask has had no answer for so long is given up: nobody is at the other end."""
+PING = encode("PING")
+QUEUED = 2
+MOST_IDLE = 16
+"""How many connections are kept open that no thread uses just now."""
+
+
+class RedisWire:
+    """One client's line for its threads."""
+
+    def __init__(self, endpoint: Endpoint, channel: str, ear: Ear, now: Callable[[], float]) -> None:
+        self.channel, self._endpoint, self._now = channel, endpoint, now
+        self._trunk = Trunk(endpoint, channel, ear, now, lost=ref(self))
+        self._idle: list[Call] = []
+        self._is_closed = False
+
+    def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
+        give_up_at = self._now() + within
+        if self._is_closed:
+            raise hung_up(self._endpoint)
+        if not self._trunk.is_up:
+            self._trunk.wait_until_up(within)
+        call = self._take(give_up_at)
+        try:
+            reply = call.ask(words[0], give_up_at)
+        except BaseException:
+            call.close()  # an answer that comes too late must not be taken for the next one's
+            raise
+        self._give_back(call)
+        if isinstance(reply, StoreUnreachable):
+            raise reply
+        if reply.at is not None and reply.value[1:2] == [QUEUED]:
+            # What it is told from now on was done after this: so the trunk has just asked something, too.
+            self._trunk.post(PING, _ignored)
+        return reply
+
+    def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
+        if self._is_closed:
+            heard(hung_up(self._endpoint))
+        else:
+            self._trunk.post(words[0], heard)
+
+    def sleeper(self) -> None:
+        return None
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._trunk.close()
+        self.drop_idle()
+
+    def drop_idle(self) -> None:
+        """The server has gone, or we have."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self, give_up_at: float) -> Call:
+        while self._idle:
+            try:
+                call = self._idle.pop()
+            except IndexError:  # another thread was quicker
+                break
+            if call.is_fit():
+                return call
+            call.close()
+        return Call(self._endpoint, self._now, max(give_up_at - self._now(), 0.001))
+
+    def _give_back(self, call: Call) -> None:
+        if self._is_closed or len(self._idle) >= MOST_IDLE:
+            call.close()
+        else:
+            self._idle.append(call)
+
+
+class Call:
+    """A connection on which one thread at a time asks, and waits for the answer."""
+
+    def __init__(self, endpoint: Endpoint, now: Callable[[], float], within: float) -> None:
+        self._connection, self._socket = endpoint.connect(within)
+        self._dialogue = Dialogue(endpoint.server, _Deaf(), now, resp=endpoint.resp)
+        self._now, self._server = now, endpoint.server
+
+    def is_fit(self) -> bool:
+        """Whether nothing has come on it that nobody asked for, its end included."""
+        return not _has_come(self._socket)
+
+    def ask(self, data: bytes, give_up_at: float) -> Reply | StoreUnreachable:
+        """Send, and wait for what comes back."""
+        outcomes: list[Reply | StoreUnreachable] = []
+        asked_at = self._now()
+        if self._dialogue.needs_scripts:
+            self._dialogue.needs_scripts = False
+            data = self._dialogue.load_scripts() + data
+        self._dialogue.ask(outcomes.append)
+        try:
+            self._socket.settimeout(max(give_up_at - asked_at, 0.001))
+            self._socket.sendall(data)
+            while not outcomes:
+                came = self._socket.recv(READ_SIZE)
+                if not came:
+                    raise ConnectionResetError("the server closed the connection")
+                self._dialogue.feed(came, len(came))
+                if not outcomes:
+                    self._socket.settimeout(max(give_up_at - self._now(), 0.001))
+        except TimeoutError:
+            raise StoreUnreachable(self._server, after=self._now() - asked_at) from None
+        except OSError as error:
+            raise StoreUnreachable(self._server, after=self._now() - asked_at, why=str(error)) from error
+        return outcomes[0]
+
+    def close(self) -> None:
+        _hang_up(self._connection)
+
+
+class Trunk:
+    """The connection that is always there. It is opened at its first use, and again when it breaks."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        channel: str,
+        ear: Ear,
+        now: Callable[[], float],
+        *,
+        lost: ReferenceType[RedisWire],
+    ) -> None:
+        self._endpoint, self._channel, self.ear, self.now, self._line = endpoint, channel, ear, now, lost
+        self._changed = threading.Condition()
+        self._early: list[tuple[bytes, Heard, float]] = []
+        self._thread: threading.Thread | None = None
+        self._trouble: StoreUnreachable | None = None
+        self._talk: _Talk | None = None
+        self._closing = threading.Event()
+        self._finalizer: finalize[[], Trunk] | None = None
+        self.was_open = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether we are told things now."""
+        return self._talk is not None
+
+    def wait_until_up(self, within: float) -> None:
+        """See to it that we are told things; `StoreUnreachable` if that cannot be had in time."""
+        with self._changed:
+            self._trouble = None
+            self._start()
+            self._changed.wait_for(lambda: self.is_up or self._trouble or self._closing.is_set(), within)
+            if self.is_up:
+                return
+            trouble = cast("StoreUnreachable | None", self._trouble)
+            raise trouble or StoreRefused(self._endpoint.server, after=within, why="no connection was had in time")
+
+    def post(self, data: bytes, heard: Heard) -> None:
+        """Send behind all that was sent before."""
+        talk = self._talk
+        if talk is not None:
+            talk.say(data, heard)
+            return
+        with self._changed:
+            if self._talk is None:
+                self._early.append((data, heard, self.now() + PATIENCE))
+                self._start()
+                return
+        self.post(data, heard)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._closing.set()
+        talk = self._talk
+        if talk is not None:
+            talk.close()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _start(self) -> None:
+        if self._thread is None and not self._closing.is_set():
+            thread = threading.Thread(target=_live, args=(ref(self),), name="dibs-trunk", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # no more threads; later there may be
+                fix = "let this program have more threads"
+                self._failed(StoreRefused(self._endpoint.server, after=0.0, why=str(error), fix=fix))
+            else:
+                self._thread = thread
+
+    def connect(self) -> _Talk | None:
+        """Open it; `None` if that failed, and everybody who waits was told."""
+        try:
+            talk = _Talk(self._endpoint, self._channel, self.ear, self.now)
+        except StoreUnreachable as error:
+            self._failed(error)
+            return None
+        self._finalizer = finalize(self, talk.close)
+        self._finalizer.atexit = False
+        return talk
+
+    def begin(self, talk: _Talk) -> None:
+        """It is open."""
+        with self._changed:
+            early, self._early = self._early, []
+            for data, heard, give_up_at in early:
+                if self.now() < give_up_at:
+                    talk.say(data, heard)
+            self._talk = talk
+            self._changed.notify_all()
+        if self._closing.is_set():
+            talk.close()
+        elif self.was_open:
+            self.ear.ask_again()
+        self.was_open = True
+
+    def broke(self, talk: _Talk, why: str) -> None:
+        """It is gone."""
+        self._talk = None
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        talk.end(why)
+        line = self._line()
+        if line is not None:
+            line.drop_idle()
+
+    def is_wanted(self, tries: int) -> bool:
+        """Whether to try again, after a pause. Once it was open others rely on being told."""
+        with self._changed:
+            is_wanted = not tries or self.was_open or bool(self._early)
+            if is_wanted and self._pause(tries):
+                return True
+            self._thread = None
+        return False
+
+    def _pause(self, tries: int) -> bool:
+        if tries:
+            self._changed.wait_for(self._closing.is_set, backoff(tries - 1, self._channel))
+        return not self._closing.is_set()
+
+    def _failed(self, error: StoreUnreachable) -> None:
+        with self._changed:
+            self._trouble, early, self._early = error, self._early, []
+            self._changed.notify_all()
+        for _, heard, _ in early:
+            heard(error)
+
+
+class _Talk:
+    """The trunk while it is open: one connection or, with RESP2, another one beside it for what we are told."""
+
+    def __init__(self, endpoint: Endpoint, channel: str, ear: Ear, now: Callable[[], float]) -> None:
+        self._server, self._now = endpoint.server, now
+        self._talking, self._is_over = threading.RLock(), False  # TLS cannot be read and written at once
+        self._connections: list[AbstractConnection] = []
+        self._dialogues: dict[int, tuple[socket.socket, Dialogue]] = {}
+        self._ready = select.poll()
+        try:
+            self._asks, self._dialogue = self._open(endpoint, ear)
+            if endpoint.resp > RESP2:
+                self._greet(self._asks, partial(self._dialogue.greet, channel))
+            else:  # a connection that is told things can ask nothing: so there are two
+                self._greet(self._asks, partial(self._dialogue.greet, None))
+                told, dialogue = self._open(endpoint, ear)
+                self._greet(told, partial(dialogue.listen_only, channel))
+        except BaseException:
+            self.close()
+            raise
+
+    def say(self, data: bytes, heard: Heard) -> None:
+        """Send. If that fails the connection is over, and its reader will tell."""
+        with self._talking:
+            if not self._is_over:
+                if self._dialogue.needs_scripts:
+                    self._dialogue.needs_scripts = False
+                    data = self._dialogue.load_scripts() + data
+                self._dialogue.ask(heard)
+                try:
+                    self._asks.sendall(data)
+                except OSError:
+                    self.close()
+                return
+        heard(StoreRefused(self._server, after=0.0, why="the connection was lost"))
+
+    def read(self, within: float) -> None:
+        """Take what comes; `OSError` when it is over."""
+        for number, _ in self._ready.poll(within * 1000):
+            self._take(number)
+        since = self._dialogue.waiting_since
+        if since is not None and self._now() - since >= DEAD_AFTER:
+            raise TimeoutError("it has not answered for too long")
+
+    def end(self, why: str) -> None:
+        """Tell all who wait for an answer that there will be none."""
+        with self._talking:
+            self._is_over = True
+        self.close()
+        for _, dialogue in self._dialogues.values():
+            dialogue.end(why)
+
+    def close(self) -> None:
+        """Hang up; whoever reads it wakes up."""
+        for connection in self._connections:
+            _hang_up(connection)
+
+    def _open(self, endpoint: Endpoint, ear: Ear) -> tuple[socket.socket, Dialogue]:
+        connection, opened = endpoint.connect(PATIENCE)
+        self._connections.append(connection)
+        opened.settimeout(PATIENCE)
+        dialogue = Dialogue(endpoint.server, ear, self._now, resp=endpoint.resp)
+        self._dialogues[opened.fileno()] = opened, dialogue
+        self._ready.register(opened, select.POLLIN)
+        return opened, dialogue
+
+    def _greet(self, opened: socket.socket, words: Callable[[Done], bytes]) -> None:
+        answers: list[StoreUnreachable | None] = []
+        try:
+            opened.sendall(words(answers.append))
+            while not answers:
+                self._take(opened.fileno())
+        except OSError as error:
+            raise StoreUnreachable(self._server, after=PATIENCE, why=str(error) or "no answer") from error
+        if answers[0] is not None:
+            raise answers[0]
+
+    def _take(self, number: int) -> None:
+        opened, dialogue = self._dialogues[number]
+        while True:
+            with self._talking:
+                came = opened.recv(READ_SIZE)
+                has_more = isinstance(opened, SSLSocket) and opened.pending() > 0
+            if not came:
+                raise ConnectionResetError("the server closed the connection")
+            dialogue.feed(came, len(came))
+            if not has_more:
+                return
+
+
+class _Deaf:
+    """On a call's connection nobody is told anything."""
+
+    def deliver(self, push: Any, asked_at: float) -> None:
+        pass
+
+    def ask_again(self) -> None:
+        pass
+
+
+def _live(known: ReferenceType[Trunk]) -> None:
+    """The trunk's thread. It knows the trunk only weakly: a client that nobody uses any more can be collected."""
+    tries = 0
+    while (trunk := known()) is not None and trunk.is_wanted(tries):
+        talk = trunk.connect()
+        if talk is None:
+            tries += 1
+            continue
+        tries = 1
+        trunk.begin(talk)
+        del trunk
+        try:
+            while known() is not None:
+                talk.read(1.0)
+        except (OSError, ValueError) as error:
+            why = str(error) or type(error).__name__
+        else:
+            why = "the line was hung up"
+        if (trunk := known()) is None:
+            talk.end(why)
+            return
+        trunk.broke(talk, why)
+        del trunk
+
+
+def _has_come(opened: socket.socket) -> bool:
+    ready = select.poll()
+    ready.register(opened, select.POLLIN)
+    return bool(ready.poll(0))
+
+
+def _hang_up(connection: AbstractConnection) -> None:
+    cast("Any", connection).disconnect()
+
+
+def _ignored(outcome: Reply | StoreUnreachable) -> None:
+    """Nobody waits for this answer."""
+
+
+def hung_up(endpoint: Endpoint) -> StoreRefused:
+    """What is told to one who still wants to talk."""
+    return StoreRefused(endpoint.server, after=0.0, why="the line was hung up")

@@ -1,0 +1,161 @@
+"""What is said on one connection, and in which order it is answered. Knows no socket: both colours share it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hiredis import PushNotification, Reader, ReplyError
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.asks import Push
+from dibs.model.value import value
+from dibs.ports.store import Reply
+from dibs.stores.redis.resp import encode
+from dibs.stores.redis.scripts import ALL
+
+if TYPE_CHECKING:
+    from dibs.ports.wire import Ear
+
+Heard = Callable[[Reply | StoreUnreachable], None]
+Done = Callable[[StoreUnreachable | None], None]
+
+MICRO = 1_000_000
+NOTHING = object()
+NOT_DONE = {
+    "NOSCRIPT": "ask again: it is loaded now",
+    "LOADING": "wait until it has read its data",
+    "BUSY": "look for a script of somebody's that runs too long",
+    "READONLY": "name the server that takes writes: this is a replica",
+    "MASTERDOWN": "name the server that takes writes: this is a replica",
+    "NOREPLICAS": "bring its replicas back",
+    "MISCONF": "make room on its disk: it cannot save its data",
+    "OOM": "give it more memory",
+    "NOAUTH": "put its password into the URL: redis://user:password@host",
+    "WRONGPASS": "check the user and the password in the URL",
+    "NOPERM": "let its user run what dibs needs (docs/redis.md)",
+    "MOVED": "name it as a cluster",
+    "ASK": "name it as a cluster",
+    "CLUSTERDOWN": "bring its cluster back",
+    "TRYAGAIN": "wait until its cluster has moved the slot",
+}
+"""What a server says when it has surely not done what it was asked; and what can be done about it."""
+
+
+@value
+class _Pending:
+    heard: Heard
+    asked_at: float
+
+
+def _ignored(outcome: Reply | StoreUnreachable) -> None:
+    """Nobody waits for this answer."""
+
+
+class Dialogue:
+    """Asks that wait for their answers, first come first answered; between these, what the server tells unasked."""
+
+    def __init__(self, server: str, ear: Ear, now: Callable[[], float], *, resp: int) -> None:
+        self._server, self._ear, self._now = server, ear, now
+        self._reader: Any = Reader(notEnoughData=NOTHING)
+        self._pending: deque[_Pending] = deque()
+        self._is_told_only = False
+        self.resp = resp
+        self.answered_at = float("-inf")
+        self.needs_scripts = False
+
+    @property
+    def waiting_since(self) -> float | None:
+        """Since when the oldest ask has had no answer."""
+        return self._pending[0].asked_at if self._pending else None
+
+    def ask(self, heard: Heard) -> None:
+        """Something is sent now; `heard` is told what comes back."""
+        self._pending.append(_Pending(heard, self._now()))
+
+    def greet(self, channel: str | None, done: Done) -> bytes:
+        """What is said first: that this is our channel, and the scripts. `done` is told when all is answered."""
+        left = len(ALL) + (channel is not None)
+
+        def heard(outcome: Reply | StoreUnreachable) -> None:
+            nonlocal left
+            left -= 1
+            if isinstance(outcome, StoreUnreachable):
+                left = -1
+                done(outcome)
+            elif left == 0:
+                done(None)
+
+        words = self.load_scripts(heard)
+        if channel is not None:
+            words += encode("SUBSCRIBE", channel)
+            self.ask(heard)
+        return words
+
+    def load_scripts(self, heard: Heard = _ignored) -> bytes:
+        """What makes the server know the scripts."""
+        for _ in ALL:
+            self.ask(heard)
+        return b"".join(script.load for script in ALL)
+
+    def listen_only(self, channel: str, done: Done) -> bytes:
+        """The same on a connection that is for being told alone: with RESP2 it can be no other."""
+        self._is_told_only = True
+        self.ask(lambda outcome: done(outcome if isinstance(outcome, StoreUnreachable) else None))
+        return encode("SUBSCRIBE", channel)
+
+    def feed(self, data: bytes | memoryview, size: int) -> None:
+        """Bytes have come."""
+        reader = self._reader
+        reader.feed(data, 0, size)
+        while (said := reader.gets()) is not NOTHING:
+            if isinstance(said, PushNotification) or self._is_told_only:
+                self._told(said)
+            else:
+                self._answered(said)
+
+    def end(self, why: str) -> None:
+        """The connection is gone, and with it all answers: whether the asks arrived nobody knows."""
+        pending, self._pending = self._pending, deque()
+        for each in pending:
+            each.heard(StoreUnreachable(self._server, after=self._now() - each.asked_at, why=why))
+
+    def _answered(self, said: Any) -> None:
+        if not self._pending:
+            raise ValueError("an answer to nothing that was asked")
+        each = self._pending.popleft()
+        self.answered_at = each.asked_at
+        each.heard(self._outcome(said))
+
+    def _outcome(self, said: Any) -> Reply | StoreUnreachable:
+        if isinstance(said, ReplyError):
+            return self._refusal(str(said))
+        if isinstance(said, list) and said and isinstance(said[0], int):
+            return Reply(said, said[0] / MICRO)
+        return Reply(said)
+
+    def _refusal(self, text: str) -> StoreUnreachable:
+        code = text.partition(" ")[0]
+        if code == "NOSCRIPT":
+            self.needs_scripts = True
+        fix = NOT_DONE.get(code)
+        if fix is None:
+            return StoreUnreachable(self._server, after=0.0, why=text, fix="see what the server's log says")
+        return StoreRefused(self._server, after=0.0, why=text, fix=fix)
+
+    def _told(self, said: Any) -> None:
+        match said:
+            case [b"message", channel, message]:
+                self._deliver(channel.decode(), message)
+            case [b"subscribe", *_]:
+                self._answered(said)
+            case _:
+                pass
+
+    def _deliver(self, channel: str, message: bytes) -> None:
+        match message.decode(errors="replace").split(" "):
+            case [("handed" | "evicted") as kind, owner, fence] if fence.isdecimal():
+                self._ear.deliver(Push(channel, owner, int(fence), kind), self.answered_at)
+            case _:
+                pass

@@ -1,0 +1,114 @@
+"""One server, and how redis-py reaches it: its URL, its passwords and its TLS are redis-py's business."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import redis
+import redis.connection
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.retry import Retry
+
+from dibs.errors import ConfigError, StoreRefused
+
+if TYPE_CHECKING:
+    from redis.asyncio.connection import AbstractConnection as AsyncConnection
+    from redis.connection import AbstractConnection as BlockingConnection
+
+SCHEMES = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss", "unix": "unix"}
+_OURS = ("retry", "retry_on_error", "retry_on_timeout", "health_check_interval", "decode_responses", "protocol")
+"""What redis-py may be told and is none of its business here: we never send twice, and read by ourselves."""
+
+
+class Endpoint:
+    """A server's address, and what it is told when a connection is made."""
+
+    def __init__(self, options: Mapping[str, Any], *, server: str, tls: bool) -> None:
+        self.server, self._tls = server, tls
+        self._options = {name: value for name, value in options.items() if name not in _OURS}
+        self.resp = int(options.get("protocol") or 3)
+
+    def connect(self, within: float) -> tuple[BlockingConnection, socket.socket]:
+        """A connection for threads, made within so many seconds."""
+        connection = self._kind(redis.connection)(**self._all(within), retry=Retry(NoBackoff(), 0))
+        try:
+            connection.connect()
+        except ResponseError as error:
+            if self._speaks_less(error):
+                return self.connect(within)
+            raise self.refused(error) from error
+        except (RedisError, OSError) as error:
+            raise self.refused(error) from error
+        return connection, connection._sock  # noqa: SLF001 - redis-py opens it, and we talk on it
+
+    async def aconnect(self, within: float) -> AsyncConnection:
+        """A connection for the running event loop."""
+        from redis.asyncio import connection as kinds  # noqa: PLC0415 - only where a loop runs is asyncio needed
+        from redis.asyncio.retry import Retry as AsyncRetry  # noqa: PLC0415
+
+        connection = self._kind(kinds)(**self._all(within), retry=AsyncRetry(NoBackoff(), 0))
+        try:
+            await connection.connect()
+        except ResponseError as error:
+            if self._speaks_less(error):
+                return await self.aconnect(within)
+            raise self.refused(error) from error
+        except (RedisError, OSError) as error:
+            raise self.refused(error) from error
+        return cast("AsyncConnection", connection)
+
+    def refused(self, error: Exception) -> StoreRefused:
+        """What to tell when no connection can be had: nothing was asked yet."""
+        why = str(error) or type(error).__name__
+        if isinstance(error, (AuthenticationError, ResponseError)):
+            return StoreRefused(self.server, after=0.0, why=why, fix="check the user and the password in the URL")
+        return StoreRefused(self.server, after=0.0, why=why)
+
+    def _kind(self, kinds: Any) -> Any:
+        """The class of its connections, in redis-py's room for this colour."""
+        if "path" in self._options:
+            return kinds.UnixDomainSocketConnection
+        return kinds.SSLConnection if self._tls else kinds.Connection
+
+    def _all(self, within: float) -> dict[str, Any]:
+        limits = {"socket_timeout": within, "socket_connect_timeout": within}
+        return {**self._options, **limits, "protocol": self.resp}
+
+    def _speaks_less(self, error: ResponseError) -> bool:
+        """Whether the server knows only RESP2, and is to be talked to like that from now on."""
+        text = str(error).lower()
+        is_old = self.resp > 2 and ("hello" in text or "noproto" in text or "unknown command" in text)  # noqa: PLR2004
+        if is_old:
+            self.resp = 2
+        return is_old
+
+
+def endpoint(url: str) -> Endpoint:
+    """The server that a URL names."""
+    scheme, _, rest = url.partition("://")
+    known = SCHEMES[scheme.lower()]
+    try:
+        options: dict[str, Any] = dict(cast("Any", redis.connection).parse_url(f"{known}://{rest}"))
+    except ValueError as error:
+        raise ConfigError(f"that URL names no server: {error}; use redis://[user:password@]host[:port][/db]") from error
+    options.pop("connection_class", None)
+    return Endpoint(options, server=_shown(scheme.lower(), options), tls=known == "rediss")
+
+
+def endpoint_of(client: Any) -> Endpoint:
+    """The server that somebody's own redis-py client talks to, blocking or asyncio."""
+    options = dict(client.connection_pool.connection_kwargs)
+    kind = client.connection_pool.connection_class
+    tls = "SSL" in kind.__name__
+    return Endpoint(options, server=_shown("rediss" if tls else "redis", options), tls=tls)
+
+
+def _shown(scheme: str, options: Mapping[str, Any]) -> str:
+    """As people may see it: without passwords."""
+    if "path" in options:
+        return f"unix://{options['path']}"
+    database = f"/{options['db']}" if options.get("db") else ""
+    return f"{scheme}://{options.get('host', 'localhost')}:{options.get('port', 6379)}{database}"

@@ -1,0 +1,31 @@
+-- Look at the locks that are held or waited for, by name.
+-- KEYS  index
+-- ARGV  prefix of their keys, how many at most
+-- gives now (µs) and for each: {key, {as inspect.lua}}
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local index = KEYS[1]
+local lock, line, tickets, expiries, counter
+-- include common
+-- include view
+
+local names = {}
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', index, '(' .. text(now), '+inf')) do
+  if string.sub(name, 1, #ARGV[1]) == ARGV[1] then
+    names[#names + 1] = name
+  end
+end
+table.sort(names)
+local views = {now}
+for _, name in ipairs(names) do
+  if #views > tonumber(ARGV[2]) then
+    break
+  end
+  local tagged = string.match(name, '^[^{]*{[^}]+}') and name or '{' .. name .. '}'
+  lock, line, tickets, expiries = name, tagged .. '~line', tagged .. '~tickets', tagged .. '~expiries'
+  local seen = view()
+  if seen[1] == 1 or #seen > 3 then
+    views[#views + 1] = {name, seen}
+  end
+end
+return views

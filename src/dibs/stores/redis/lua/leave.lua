@@ -1,0 +1,35 @@
+-- Remove every trace of an owner: a ticket is left, a lease released, and handed to whoever is next.
+-- KEYS  lock, line, tickets, expiries, counter, index, bar
+-- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0)
+-- gives now (µs) and: released | left | gone
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local lock, line, tickets, expiries, counter, index, bar = unpack(KEYS)
+local owner, bar_until = ARGV[1], tonumber(ARGV[2])
+
+if bar_until == 0 and redis.call('EXISTS', line) == 0 then -- by far the most common
+  local found = redis.pcall('GET', lock)
+  if type(found) == 'string' and string.sub(found, 1, #owner + 1) == owner .. '\n' then
+    redis.call('DEL', lock)
+    redis.call('ZREM', index, lock)
+    return {now, 7}
+  end
+end
+-- include common
+
+look()
+if bar_until >= now then
+  redis.call('SET', bar, '1', 'PX', text(math.floor((bar_until - now) / 1000) + 1))
+end
+local value, answer = holder(), GONE
+if is_of(value, owner) then
+  redis.call('DEL', lock)
+  value, answer = false, RELEASED
+elseif forget(owner) then
+  answer = LEFT
+end
+if not value then
+  serve()
+end
+close()
+return {now, answer}

@@ -1,0 +1,41 @@
+"""The scripts: the transition table as the server carries it out, each in one step."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha1
+from importlib.resources import files
+
+from dibs.model.value import value
+from dibs.stores.redis.resp import encode
+
+_INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
+
+
+@value
+class Script:
+    """One script, by the name that the server gives it."""
+
+    name: str
+    text: str
+    sha: bytes
+
+    @property
+    def load(self) -> bytes:
+        """The command that makes a server know it."""
+        return encode("SCRIPT", "LOAD", self.text)
+
+
+def _source(name: str) -> str:
+    text = files("dibs.stores.redis").joinpath("lua", f"{name}.lua").read_text("utf-8")
+    return _INCLUDE.sub(lambda found: _source(found[1]), text)
+
+
+def _script(name: str) -> Script:
+    text = _source(name)
+    return Script(name, text, sha1(text.encode()).hexdigest().encode())  # noqa: S324 - a name, and Redis's choice
+
+
+ACQUIRE, KEEP, LEAVE, EVICT = map(_script, ("acquire", "keep", "leave", "evict"))
+INSPECT, HELD, TIME = map(_script, ("inspect", "held", "time"))
+ALL = (ACQUIRE, KEEP, LEAVE, EVICT, INSPECT, HELD, TIME)
