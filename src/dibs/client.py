@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Self, Unpack
+from urllib.parse import quote
 
 from dibs.errors import ChangedHands, ConfigError
 from dibs.events import ChoseEmbedded
@@ -15,7 +16,7 @@ from dibs.observe.logs import LogReader
 from dibs.options import LockOptions, TryOptions, checked_name, checked_text, refuse_unknown, request
 from dibs.runtime.blocking import run
 from dibs.runtime.engine import Engine
-from dibs.stores import open_store
+from dibs.stores import open_client, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.model.asks import EvictAnswer
     from dibs.model.guarantee import Guarantee
     from dibs.model.views import LockView
-    from dibs.ports.wire import Backend
+    from dibs.ports.wire import Backend, OwnClient
 
 NAMESPACE = "dibs"
 EMBEDDED = "sqlite://"
@@ -33,15 +34,23 @@ MOST_LISTED = 1_000
 
 
 def connect(
-    url: str | None = None, *, namespace: str = NAMESPACE, observers: Sequence[Observer] = (), quiet: bool = False
+    url: str | OwnClient | None = None,
+    *,
+    namespace: str = NAMESPACE,
+    observers: Sequence[Observer] = (),
+    quiet: bool = False,
 ) -> Dibs:
-    """A client of the store at `url`, else at `DIBS_URL`, else of this machine's own. Nothing is opened until used.
+    """A client of the store at `url`, else at `DIBS_URL` or `REDIS_URL`, else of this machine's own.
 
+    Nothing is opened until used. Instead of a URL it may be a redis-py client of yours, blocking or asyncio.
     Keys are `namespace:name`. Events go to the `dibs` logger, unless `quiet`, and to the `observers`.
     `DIBS_REQUIRE_SHARED=1` refuses a store that other machines do not share.
     """
-    chosen = _chosen_url(url)
-    backend = open_store(EMBEDDED if chosen is None else chosen)
+    chosen = _chosen(url)
+    if chosen is None:
+        backend = open_store(EMBEDDED)
+    else:
+        backend = open_store(chosen) if isinstance(chosen, str) else open_client(chosen)
     _refuse_island(backend, is_default=chosen is None)
     told = tuple(observers) if quiet else (LogReader(), *observers)
     client = Dibs(backend, namespace=namespace, observers=told)
@@ -144,13 +153,24 @@ class Dibs:
         return f"<Dibs {self._engine.backend.server} namespace={self.namespace!r}>"
 
 
-def _chosen_url(url: object) -> str | None:
-    url = os.environ.get("DIBS_URL") or None if url is None else url
-    if url is not None and not isinstance(url, str):
-        raise ConfigError(f"a store's URL is text, not {type(url).__name__}")
+def _chosen(url: str | OwnClient | None) -> str | OwnClient | None:
+    if url is None:
+        return os.environ.get("DIBS_URL") or os.environ.get("REDIS_URL") or _from_parts() or None
     if url == "":
         raise ConfigError("url='': name a store, as in 'memory://', or leave it out for DIBS_URL or the embedded one")
+    if not isinstance(url, str) and not hasattr(url, "connection_pool"):
+        raise ConfigError(f"a store is named by a URL or a redis-py client, not by {type(url).__name__}")
     return url
+
+
+def _from_parts() -> str:
+    """The URL of a Redis that is named in pieces, as many programs have it in their environment."""
+    host = os.environ.get("REDIS_HOST", "")
+    if not host:
+        return ""
+    secret = quote(os.environ.get("REDIS_PASSWORD", ""), safe="")
+    login = f"{quote(os.environ.get('REDIS_USERNAME', ''), safe='')}:{secret}@" if secret else ""
+    return f"redis://{login}{host}:{os.environ.get('REDIS_PORT') or 6379}/{os.environ.get('REDIS_DB') or 0}"
 
 
 def _refuse_island(backend: Backend, *, is_default: bool) -> None:

@@ -7,7 +7,7 @@ import re
 LONGEST = 200
 """The most bytes a name may have, in UTF-8."""
 
-SIDES = ("bar", "expiries", "fence", "index", "line", "tickets")
+SIDES = ("bars", "expiries", "fence", "index", "line", "tickets")
 """What stores keep beside a lock, under its name, a `~` and one of these."""
 
 _TAGGED = re.compile(r"[^{]*\{[^}]+\}")
@@ -36,7 +36,7 @@ def lock_fault(name: object) -> str | None:
 
 def is_tagged(key: str) -> bool:
     """Whether it says by a {tag} which slot of a cluster it belongs to."""
-    return _TAGGED.match(key) is not None
+    return "{" in key and _TAGGED.match(key) is not None
 
 
 def namespace_fault(namespace: object) -> str | None:

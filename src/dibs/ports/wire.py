@@ -75,6 +75,12 @@ class Wire(Line, Protocol):
         ...
 
 
+class OwnClient(Protocol):
+    """A client of the caller's own, for a store that other programs use, too: `redis.Redis` of either colour."""
+
+    connection_pool: Any
+
+
 class Backend(Protocol):
     """One store, as its URL names it. Opens nothing until a wire is used."""
 

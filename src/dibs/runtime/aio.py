@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.errors import LeaseLost, StoreUnreachable
+from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import new_token
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+USUAL = PATIENCE * 0.99
+"""An ask that may take this long or longer is one of many."""
+
 
 class AsyncWorld:
     """Tasks, a wire that calls back, and inboxes that tasks await."""
@@ -28,6 +32,7 @@ class AsyncWorld:
         self.now, self.token = now, new_token
         self.loop = asyncio.get_running_loop()
         self._wire, self._server = wire, server
+        self._silence = _Silence(self.loop, server)
         self._ahead: float | None = None
         self._ran_at = now()
 
@@ -106,14 +111,42 @@ class AsyncWorld:
     async def _outcome(self, future: asyncio.Future[T], within: float) -> T:
         if future.done():
             return future.result()
-        silence = self.loop.call_later(within, self._give_up, future, within)
+        if within >= USUAL:
+            self._silence.watch(future, within)
+            return await future
+        give_up = self.loop.call_later(within, _fail, future, StoreUnreachable(self._server, after=within))
         try:
             return await future
         finally:
-            silence.cancel()
+            give_up.cancel()
 
-    def _give_up(self, future: asyncio.Future[T], within: float) -> None:
-        _fail(future, StoreUnreachable(self._server, after=within))
+
+class _Silence:
+    """Ends the asks that nobody answers. Nearly all have the same time for it, so one timer will do for them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, server: str) -> None:
+        self._loop, self._server = loop, server
+        self._asks: deque[tuple[float, asyncio.Future[Any], float]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, future: asyncio.Future[Any], within: float) -> None:
+        """Fail it then, unless it is done by that time."""
+        asks = self._asks
+        while asks and asks[0][1].done():
+            asks.popleft()
+        asks.append((self._loop.time() + within, future, within))
+        if self._timer is None:
+            self._timer = self._loop.call_later(within, self._look)
+
+    def _look(self) -> None:
+        self._timer, now = None, self._loop.time()
+        while self._asks:
+            ends_at, future, within = self._asks[0]
+            if not future.done() and ends_at > now:
+                self._timer = self._loop.call_at(ends_at, self._look)
+                return
+            _fail(future, StoreUnreachable(self._server, after=within))
+            self._asks.popleft()
 
 
 class AsyncInbox:

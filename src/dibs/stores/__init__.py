@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, cast
 from dibs.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dibs.ports.wire import Backend
+    from dibs.ports.wire import Backend, OwnClient
 
 _REDIS = dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), "dibs.stores.redis")
 _ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite", **_REDIS}
+
+
+def open_client(client: OwnClient) -> Backend:
+    """The server that a redis-py client of the caller's talks to; it keeps its connections for itself."""
+    return cast("Backend", import_module("dibs.stores.redis").open_client(client))
 
 
 def open_store(url: str) -> Backend:

@@ -105,20 +105,24 @@ def _opened(make: Callable[[], int]) -> int:
 
 
 def _closed(fd: int) -> None:
-    with _opening:
+    with _opening, suppress(OSError):  # a program that became a daemon may have closed it already
         _open.discard(fd)
         os.close(fd)
 
 
+def _before_fork() -> None:
+    _opening.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    _opening.release()
+
+
 def _after_fork_in_child() -> None:
-    global _opening  # noqa: PLW0603 - the parent's thread that holds it may have another number here
+    global _opening  # noqa: PLW0603 - the parent's may be held by a thread that was not copied
     _opening = threading.RLock()
     while _open:
-        os.close(_open.pop())
+        _closed(_open.pop())
 
 
-os.register_at_fork(
-    before=lambda: _opening.acquire(),
-    after_in_parent=lambda: _opening.release(),
-    after_in_child=_after_fork_in_child,
-)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

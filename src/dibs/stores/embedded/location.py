@@ -53,8 +53,7 @@ def made_ready(folder: Folder) -> Path:
     path = Path(os.path.realpath(folder.path))
     if len(os.fsencode(path / USERS)) > LONGEST_PATH:
         raise ConfigError(f"no embedded Valkey in {path}: the path is too long; name a shorter one")
-    inside = path / USERS if os.path.isdir(path) else path  # noqa: PTH112 - also if we may not look
-    refuse_unfit(Location(inside, is_ours=folder.is_ours), may_read=False)
+    refuse_unfit(Location(path / USERS, is_ours=True), may_read=False)  # as the folder is, though not all around it
     if folder.is_ours:
         _make(path.parent, parents=True)
     for private in {path, socket_of(path).parent}:

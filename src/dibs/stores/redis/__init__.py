@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from dibs.stores.redis.backend import RedisBackend, open_store
+from dibs.stores.redis.backend import RedisBackend, open_client, open_store
 
-__all__ = ["RedisBackend", "open_store"]
+__all__ = ["RedisBackend", "open_client", "open_store"]

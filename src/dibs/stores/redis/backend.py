@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from dibs.errors import ConfigError
@@ -12,7 +14,7 @@ from dibs.stores.redis.dialect import RedisLocks
 from dibs.stores.redis.keys import Keys
 
 if TYPE_CHECKING:
-    from dibs.ports.wire import Ear
+    from dibs.ports.wire import Ear, OwnClient
     from dibs.stores.redis.aio import RedisLine
     from dibs.stores.redis.blocking import RedisWire
     from dibs.stores.redis.endpoint import Endpoint
@@ -58,8 +60,18 @@ def new_channel() -> str:
 
 def open_store(url: str) -> RedisBackend:
     """The server that a URL names."""
+    return RedisBackend(_room(url.partition("://")[0]).endpoint(url))
+
+
+def open_client(client: OwnClient) -> RedisBackend:
+    """The server that somebody's own client talks to."""
+    return RedisBackend(_room("redis").endpoint_of(client))
+
+
+def _room(scheme: str) -> ModuleType:
+    """Where connections are made; explains itself if what it stands on is not installed."""
     try:
-        from dibs.stores.redis.endpoint import endpoint  # noqa: PLC0415 - here its absence can be explained
+        import_module("hiredis")
+        return import_module("dibs.stores.redis.endpoint")
     except ImportError as error:
-        raise ConfigError(f"{url.partition('://')[0]}:// needs {error.name}: {INSTALL}") from error
-    return RedisBackend(endpoint(url))
+        raise ConfigError(f"{scheme}:// needs {error.name}: {INSTALL}") from error

@@ -16,7 +16,7 @@ from weakref import ReferenceType, finalize, ref
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.backoff import backoff
-from dibs.model.request import PATIENCE
+from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.ports.store import Reply
 from dibs.stores.redis.dialogue import Dialogue, Done, Heard
 from dibs.stores.redis.resp import encode
@@ -289,6 +289,9 @@ class _Talk:
                 self._greet(self._asks, partial(self._dialogue.greet, None))
                 told, dialogue = self._open(endpoint, ear)
                 self._greet(told, partial(dialogue.listen_only, channel))
+            self._asks.settimeout(
+                A_MOMENT
+            )  # whoever posts something does not wait: a server that takes nothing is lost
         except BaseException:
             self.close()
             raise
@@ -343,6 +346,8 @@ class _Talk:
         try:
             opened.sendall(words(answers.append))
             while not answers:
+                if not self._ready.poll(PATIENCE * 1000):
+                    raise TimeoutError
                 self._take(opened.fileno())
         except OSError as error:
             raise StoreUnreachable(self._server, after=PATIENCE, why=str(error) or "no answer") from error
@@ -353,7 +358,10 @@ class _Talk:
         opened, dialogue = self._dialogues[number]
         while True:
             with self._talking:
-                came = opened.recv(READ_SIZE)
+                try:
+                    came = opened.recv(READ_SIZE)
+                except TimeoutError:  # what has come is no whole record of TLS yet
+                    return
                 has_more = isinstance(opened, SSLSocket) and opened.pending() > 0
             if not came:
                 raise ConnectionResetError("the server closed the connection")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import Busy, Granted, Held, KeepAlive, Queued, Renew, Said, StillQueued
 from dibs.model.views import LockView, Waiter
 from dibs.ports.store import Command
+from dibs.stores.redis.keys import Keys
 from dibs.stores.redis.resp import bulks
 from dibs.stores.redis.scripts import ACQUIRE, EVICT, HELD, INSPECT, KEEP, LEAVE, TIME, Script
 
 if TYPE_CHECKING:
     from dibs.model.asks import Acquire, AcquireAnswer, EvictAnswer, KeepAnswer, Leave, LeaveAnswer
-    from dibs.stores.redis.keys import Keys
 
 MILLI, MICRO = 1_000, 1_000_000
 FOREIGN = "another program, not by dibs"
@@ -28,49 +29,46 @@ _SAID = {
     9: Said.EVICTED,
     10: Said.CHANGED,
 }
-T_Read = Callable[[Any], Any]
+REMEMBERED = 1024
 
 
 class RedisLocks:
-    """The dialect. Every answer begins with the server's time, which the wire takes off."""
+    """The dialect. Every answer begins with the server's time."""
 
     def __init__(self, keys: Keys, *, node: int = 0) -> None:
         self._keys, self._node = keys, node
+        self._wishes = lru_cache(REMEMBERED)(_wish)
 
     def time(self) -> Command[float]:
-        return self._command(TIME, (), (), lambda answer: answer[0] / MICRO)
+        return Command((_head(TIME, keys=0, args=0),), lambda answer: answer[0] / MICRO, self._node)
 
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
-        args = (
-            ask.owner.encode(),
-            b"%d" % ceil(ask.ttl * MILLI),
-            b"%d" % (ask.not_after * MICRO),
-            b"%d" % ask.seen,
-            b"1" if ask.queue else b"0",
-            ask.channel.encode(),
-            ask.who.encode(),
-            ask.purpose.encode(),
-        )
-        return self._command(ACQUIRE, self._all_keys(name, ask.owner), args, _acquired)
+        owner, until, seen = ask.owner.encode(), b"%d" % (ask.not_after * MICRO), b"%d" % ask.seen
+        moment = b"$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(owner), owner, len(until), until, len(seen), seen)
+        wish = self._wishes(ask.ttl, ask.queue, ask.channel, ask.who, ask.purpose)
+        return Command((_ACQUIRE + self._keys.of(name) + moment + wish,), _acquired, self._node)
 
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:
-        keys, args = [self._keys.counter, self._keys.index], list[bytes]()
-        for name, ask in asks:
-            keys.extend(self._keys.of(name))
+        parts = [_head(KEEP, keys=2 + 4 * len(asks), args=3 * len(asks)), self._keys.shared]
+        parts.extend(self._keys.queue_of(name) for name, _ in asks)
+        for _, ask in asks:
             fence = ask.fence if isinstance(ask, Renew) else 0
-            args += (ask.owner.encode(), b"%d" % ceil(ask.ttl * MILLI), b"%d" % fence)
-        return self._command(KEEP, keys, args, _kept)
+            parts.append(bulks((ask.owner.encode(), b"%d" % ceil(ask.ttl * MILLI), b"%d" % fence)))
+        return Command((b"".join(parts),), _kept, self._node)
 
     def leave(self, name: str, ask: Leave) -> Command[LeaveAnswer]:
-        bar = 0 if ask.bar_until is None else ceil(ask.bar_until * MICRO)
-        return self._command(LEAVE, self._all_keys(name, ask.owner), (ask.owner.encode(), b"%d" % bar), _said)
+        bar = b"0" if ask.bar_until is None else b"%d" % ceil(ask.bar_until * MICRO)
+        owner = ask.owner.encode()
+        args = b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(owner), owner, len(bar), bar)
+        return Command((_LEAVE + self._keys.of(name) + args,), _said, self._node)
 
     def evict(self, name: str, fence: int) -> Command[EvictAnswer]:
-        keys = (*self._keys.of(name), self._keys.counter, self._keys.index)
-        return self._command(EVICT, keys, (b"%d" % fence,), _said)
+        words = _head(EVICT, keys=Keys.COUNT, args=1) + self._keys.of(name) + bulks((b"%d" % fence,))
+        return Command((words,), _said, self._node)
 
     def inspect(self, name: str) -> Command[LockView]:
-        return self._command(INSPECT, self._keys.of(name), (), lambda answer: _view(name, answer[0], answer[1]))
+        words = _head(INSPECT, keys=Keys.COUNT, args=0) + self._keys.of(name)
+        return Command((words,), lambda answer: _view(name, answer[0], answer[1]), self._node)
 
     def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
         skip = len(self._keys.prefix.encode())
@@ -79,20 +77,23 @@ class RedisLocks:
             return [_view(key[skip:].decode(errors="replace"), answer[0], seen) for key, seen in answer[1:]]
 
         wanted = (self._keys.prefix + prefix).encode()
-        return self._command(HELD, (self._keys.index,), (wanted, b"%d" % limit), read)
+        words = _head(HELD, keys=1, args=2) + self._keys.index + bulks((wanted, b"%d" % limit))
+        return Command((words,), read, self._node)
 
-    def _all_keys(self, name: str, owner: str) -> tuple[bytes, ...]:
-        return (*self._keys.of(name), self._keys.counter, self._keys.index, self._keys.bar(name, owner))
 
-    def _command(self, script: Script, keys: Sequence[bytes], args: Sequence[bytes], read: T_Read) -> Command[Any]:
-        size = 3 + len(keys) + len(args)
-        head = b"*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%b\r\n$%d\r\n%d\r\n" % (
-            size,
-            script.sha,
-            len(str(len(keys))),
-            len(keys),
-        )
-        return Command((head + bulks(keys) + bulks(args),), read, self._node)
+def _head(script: Script, *, keys: int, args: int) -> bytes:
+    """How a command begins that runs a script."""
+    return b"*%d\r\n" % (3 + keys + args) + bulks((b"EVALSHA", script.sha, b"%d" % keys))
+
+
+_ACQUIRE = _head(ACQUIRE, keys=Keys.COUNT, args=8)
+_LEAVE = _head(LEAVE, keys=Keys.COUNT, args=2)
+
+
+def _wish(ttl: float, queue: bool, channel: str, who: str, purpose: str) -> bytes:  # noqa: FBT001 - as the script has them
+    """What an asker says each time anew, and is worded once."""
+    told = (channel.encode(), who.encode(), purpose.encode())
+    return bulks((b"%d" % ceil(ttl * MILLI), b"1" if queue else b"0", *told))
 
 
 def _acquired(answer: Sequence[Any]) -> AcquireAnswer:

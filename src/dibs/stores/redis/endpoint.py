@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import redis
+import redis.asyncio
 import redis.connection
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
@@ -100,9 +101,15 @@ def endpoint(url: str) -> Endpoint:
 
 def endpoint_of(client: Any) -> Endpoint:
     """The server that somebody's own redis-py client talks to, blocking or asyncio."""
-    options = dict(client.connection_pool.connection_kwargs)
-    kind = client.connection_pool.connection_class
-    tls = "SSL" in kind.__name__
+    pool = getattr(client, "connection_pool", None)
+    if not isinstance(pool, (redis.ConnectionPool, redis.asyncio.ConnectionPool)):
+        raise ConfigError(f"{type(client).__name__} names no store: give a URL, or a redis.Redis of one server")
+    options = dict(pool.connection_kwargs)
+    if not options.keys() & {"host", "path"}:
+        raise ConfigError(
+            f"this {type(client).__name__} finds its server by itself: give the URL of one server instead"
+        )
+    tls = "SSL" in pool.connection_class.__name__
     return Endpoint(options, server=_shown("rediss" if tls else "redis", options), tls=tls)
 
 

@@ -8,25 +8,31 @@ from __future__ import annotations
 from functools import lru_cache
 
 from dibs.model.names import is_tagged
+from dibs.stores.redis.resp import bulks
+
+REMEMBERED = 4096
 
 
 class Keys:
-    """The keys of one namespace."""
+    """The keys of one namespace, as parts of a command."""
+
+    COUNT = 7
 
     def __init__(self, namespace: str) -> None:
         self.prefix = f"{namespace}:" if namespace else ""
-        self.counter, self.index = f"{self.prefix}~fence".encode(), f"{self.prefix}~index".encode()
-        self.of = lru_cache(4096)(self._of)
+        counter, index = f"{self.prefix}~fence".encode(), f"{self.prefix}~index".encode()
+        self.index, self.shared = bulks((index,)), bulks((counter, index))
+        self.of, self.queue_of = lru_cache(REMEMBERED)(self._of), lru_cache(REMEMBERED)(self._queue_of)
 
-    def bar(self, name: str, owner: str) -> bytes:
-        """Where it is written that an ask of this owner is to be refused."""
-        return f"{self._tagged(name)}~{owner}~bar".encode()
+    def _of(self, name: str) -> bytes:
+        """Lock, line, tickets, expiries, bars, counter and index."""
+        return self._queue_of(name) + bulks((self._tagged(name) + b"~bars",)) + self.shared
 
-    def _of(self, name: str) -> tuple[bytes, bytes, bytes, bytes]:
+    def _queue_of(self, name: str) -> bytes:
         """Lock, line, tickets and expiries."""
-        lock, tagged = f"{self.prefix}{name}".encode(), self._tagged(name).encode()
-        return lock, tagged + b"~line", tagged + b"~tickets", tagged + b"~expiries"
+        lock, tagged = f"{self.prefix}{name}".encode(), self._tagged(name)
+        return bulks((lock, tagged + b"~line", tagged + b"~tickets", tagged + b"~expiries"))
 
-    def _tagged(self, name: str) -> str:
+    def _tagged(self, name: str) -> bytes:
         key = f"{self.prefix}{name}"
-        return key if is_tagged(key) else f"{{{key}}}"
+        return (key if is_tagged(key) else f"{{{key}}}").encode()

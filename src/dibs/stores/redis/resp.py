@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def encode(*words: bytes | str | int) -> bytes:
+def encode(*words: str) -> bytes:
     """One command."""
-    parts = [b"*%d\r\n" % len(words)]
-    for word in words:
-        data = word if isinstance(word, bytes) else str(word).encode()
-        parts.append(b"$%d\r\n%b\r\n" % (len(data), data))
-    return b"".join(parts)
+    return b"*%d\r\n%b" % (len(words), bulks(word.encode() for word in words))
 
 
 def bulks(words: Iterable[bytes]) -> bytes:
-    """Words as parts of a command whose beginning was written already."""
+    """Words as parts of a command."""
     return b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in words])

@@ -1,21 +1,21 @@
 -- Take the lock, or a place in its queue.
--- KEYS  lock, line, tickets, expiries, counter, index, bar
--- ARGV  owner, ttl (ms), not after (µs), seen (a fence), queue (1: wait if it is held), channel, who, purpose
+-- KEYS  lock, line, tickets, expiries, bars, counter, index
+-- ARGV  owner, not after (µs), seen (a fence), ttl (ms), queue (1: wait if it is held), channel, who, purpose
 -- gives now (µs) and: granted, fence
 --                   | queued, position, ask again (ms), ttl left (ms), holder
 --                   | busy, waiters, ttl left (ms), holder
 --                   | refused
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local lock, line, tickets, expiries, counter, index, bar = unpack(KEYS)
-local owner, ttl, seen = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[4])
-local may_land = now <= tonumber(ARGV[3])
+local lock, line, tickets, expiries, bars, counter, index = unpack(KEYS)
+local owner, seen, ttl = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
+local may_land = now <= tonumber(ARGV[2])
 
-if may_land and redis.call('EXISTS', lock, line, bar) == 0 then -- by far the most common
+if may_land and redis.call('EXISTS', lock, line, bars) == 0 then -- by far the most common
   local fence = math.max(tonumber(redis.call('GET', counter) or '0') + 1, now, seen + 1)
   local number = string.format('%.0f', fence)
   redis.call('SET', counter, number)
-  redis.call('SET', lock, table.concat({owner, '1', number, ARGV[2], string.format('%.0f', now), ARGV[6], ARGV[7], ARGV[8]}, '\n'), 'PX', ttl)
+  redis.call('SET', lock, table.concat({owner, '1', number, ARGV[4], string.format('%.0f', now), ARGV[6], ARGV[7], ARGV[8]}, '\n'), 'PX', ttl)
   redis.call('ZADD', index, string.format('%.0f', now + ttl * 1000), lock)
   return {now, 1, fence}
 end
@@ -23,7 +23,7 @@ end
 
 look()
 local value = holder()
-if not may_land or redis.call('EXISTS', bar) == 1 then
+if not may_land or tonumber(redis.call('HGET', bars, owner) or '0') >= now then
   if not value then
     serve()
   end
@@ -33,7 +33,7 @@ if is_of(value, owner) then
   prolong(ttl)
 else
   if not value or ARGV[5] == '1' then
-    join(owner, ttl, table.concat({ARGV[2], ARGV[4], text(now), ARGV[6], ARGV[7], ARGV[8]}, '\n'))
+    join(owner, ttl, table.concat({ARGV[4], ARGV[3], text(now), ARGV[6], ARGV[7], ARGV[8]}, '\n'))
   end
   if not value then
     serve(owner)

@@ -5,6 +5,7 @@
 --   line      the queue: owners by their place
 --   tickets   owner -> ttl (ms), seen, since (µs), channel, who, purpose; and '' -> the shortest ttl of them
 --   expiries  owners by when their ticket ends (µs)
+--   bars      owners, and until when (µs) what they ask is to be refused
 --   counter   the last fence
 --   index     locks that are held or waited for, by when the last of that ends (µs)
 

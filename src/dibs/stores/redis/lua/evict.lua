@@ -1,10 +1,10 @@
 -- Take the lock from whoever holds it with this fence; somebody else's lock has fence 0.
--- KEYS  lock, line, tickets, expiries, counter, index
+-- KEYS  lock, line, tickets, expiries, bars, counter, index
 -- ARGV  fence
 -- gives now (µs) and: evicted | changed | gone
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local lock, line, tickets, expiries, counter, index = unpack(KEYS)
+local lock, line, tickets, expiries, _, counter, index = unpack(KEYS)
 -- include common
 
 look()

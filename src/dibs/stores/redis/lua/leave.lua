@@ -1,10 +1,10 @@
 -- Remove every trace of an owner: a ticket is left, a lease released, and handed to whoever is next.
--- KEYS  lock, line, tickets, expiries, counter, index, bar
+-- KEYS  lock, line, tickets, expiries, bars, counter, index
 -- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0)
 -- gives now (µs) and: released | left | gone
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local lock, line, tickets, expiries, counter, index, bar = unpack(KEYS)
+local lock, line, tickets, expiries, bars, counter, index = unpack(KEYS)
 local owner, bar_until = ARGV[1], tonumber(ARGV[2])
 
 if bar_until == 0 and redis.call('EXISTS', line) == 0 then -- by far the most common
@@ -19,7 +19,11 @@ end
 
 look()
 if bar_until >= now then
-  redis.call('SET', bar, '1', 'PX', text(math.floor((bar_until - now) / 1000) + 1))
+  redis.call('HSET', bars, owner, text(bar_until))
+  local lasts = math.floor((bar_until - now) / 1000) + 1
+  if redis.call('PTTL', bars) < lasts then
+    redis.call('PEXPIRE', bars, lasts)
+  end
 end
 local value, answer = holder(), GONE
 if is_of(value, owner) then

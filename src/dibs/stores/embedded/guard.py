@@ -1,0 +1,140 @@
+"""The guardian of one server: starts it, ends it when the last user has gone, and takes it along if it dies itself.
+
+A small program of its own, run by an isolated Python: it imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_UN, flock
+from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1
+IS_READY = b"Ready to accept connections"
+PATIENCE = 1.0
+"""How long a server may take to do as it is asked, before it is told so, and before it is killed."""
+LAST_WORDS = 8
+LONGEST_LOG = 1_000_000
+
+
+def main(users: str, log: str, path: str, door: str, guard: str, server: str, *words: str) -> None:
+    """Leave the process that started us, then stay with the server for as long as it lives.
+
+    The server, started by its `words`, listens at `path`. `door`, `guard` and `server` are open and locked files: see
+    `server.py`.
+    """
+    if os.fork():
+        os._exit(0)
+    os.umask(0o077)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for kept in (door, guard):
+        os.set_inheritable(int(kept), False)  # the server itself must not have them  # noqa: FBT003
+    shares = os.open(users, os.O_RDWR | os.O_CREAT, 0o600)
+    diary = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    pid, output = _start(words, int(server))
+    is_over = threading.Event()
+    threading.Thread(target=_end_with_users, args=(shares, path, pid, is_over), daemon=True).start()
+    last_words = _listen(output, int(door), diary)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    is_over.set()
+    if code != -signal.SIGKILL:  # or there is nothing to be learnt from them
+        _tell(last_words, diary)
+
+
+def _start(words: tuple[str, ...], server: int) -> tuple[int, int]:
+    """The server, and what it says."""
+    output, mouth = os.pipe()
+    guardian, pid = os.getpid(), os.fork()
+    if not pid:
+        _become(words, mouth, guardian)
+    os.close(mouth)
+    os.close(server)
+    return pid, output
+
+
+def _become(words: tuple[str, ...], mouth: int, guardian: int) -> NoReturn:
+    """In the child."""
+    try:
+        os.dup2(mouth, 1)
+        os.dup2(mouth, 2)
+        _die_with(guardian)
+        os.execv(words[0], words)  # noqa: S606 - there is no shell, and shall be none
+    except OSError as error:
+        os.write(2, f"{words[0]}: {error.strerror}\n".encode(errors="replace"))
+    finally:
+        os._exit(1)
+
+
+def _die_with(guardian: int) -> None:
+    """Let the kernel kill us when it dies. Only Linux can; elsewhere the next user asks us to go."""
+    if sys.platform == "linux":
+        with suppress(ImportError):  # a Python may have been built without it
+            import ctypes  # noqa: PLC0415 - the guardian itself needs none
+
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
+    if os.getppid() != guardian:  # it died before we had said so
+        os._exit(1)
+
+
+def _end_with_users(shares: int, path: str, pid: int, is_over: threading.Event) -> None:
+    """Nobody uses it once we have the lock alone. We keep it to our end, so that a newcomer waits for that."""
+    try:
+        flock(shares, LOCK_EX)
+        _ask_to_end(path)
+    finally:  # also if we could not watch it: better none than one that never ends
+        for order in (signal.SIGTERM, signal.SIGKILL):
+            if not is_over.is_set():
+                os.kill(pid, order)
+                is_over.wait(PATIENCE)
+
+
+def _ask_to_end(path: str) -> None:
+    """It does so at once, while a signal would have to wait for its next tick; if it does not listen yet, it may."""
+    import socket  # noqa: PLC0415 - for this moment only
+
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(PATIENCE)
+        line.connect(os.fsencode(path))
+        line.sendall(b"SHUTDOWN NOSAVE NOW FORCE\r\n")
+        line.recv(1)
+
+
+def _listen(output: int, door: int, diary: int) -> bytes:
+    """Keep a log of all that the server says, up to its end; who started us is told when it is ready.
+
+    Its last words are returned if that never was.
+    """
+    said, is_ready = deque[bytes](maxlen=LAST_WORDS), False
+    with open(output, "rb") as lines:
+        for line in lines:
+            _note(diary, line)
+            said.append(line)
+            if not is_ready and IS_READY in line:
+                is_ready = True
+                _tell(b"ready\n", diary)
+                flock(door, LOCK_UN)  # for who started us, too: he may be stopped
+    return b"" if is_ready else b"".join(said)
+
+
+def _tell(words: bytes, diary: int) -> None:
+    """To who started us, if he is still there; all further complaints go into the log."""
+    with suppress(OSError):
+        os.write(1, words)
+    os.dup2(diary, 1)
+    os.dup2(diary, 2)
+
+
+def _note(diary: int, line: bytes) -> None:
+    with suppress(OSError):  # a full disk is the server's to complain about
+        if os.fstat(diary).st_size > LONGEST_LOG:
+            os.ftruncate(diary, 0)
+        os.write(diary, line)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
