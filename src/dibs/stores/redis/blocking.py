@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,12 +15,15 @@ from ssl import SSLSocket
 from typing import TYPE_CHECKING, Any, cast
 from weakref import ReferenceType, finalize, ref
 
+from hiredis import Reader
+
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.ports.store import Reply
-from dibs.stores.redis.dialogue import Dialogue, Done, Heard
+from dibs.stores.redis.dialogue import LOAD_ALL, NOTHING, Dialogue, Done, Heard, is_unknown_script, outcome
 from dibs.stores.redis.resp import encode
+from dibs.stores.redis.scripts import ALL
 
 if TYPE_CHECKING:
     from redis.connection import AbstractConnection
@@ -33,6 +37,9 @@ DEAD_AFTER = 2 * PATIENCE
 """A connection on which an ask has had no answer for so long is given up: nobody is at the other end."""
 PING = encode("PING")
 QUEUED = 2
+SHORTEST = 0.001
+SURELY_FIT = 0.25
+"""A connection that was used so short a time ago is not looked at before it is used again."""
 MOST_IDLE = 16
 """How many connections are kept open that no thread uses just now."""
 
@@ -54,7 +61,7 @@ class RedisWire:
             self._trunk.wait_until_up(within)
         call = self._take(give_up_at)
         try:
-            reply = call.ask(words[0], give_up_at)
+            reply = call.ask(words[0], give_up_at - self._now())
         except BaseException:
             call.close()  # an answer that comes too late must not be taken for the next one's
             raise
@@ -108,39 +115,60 @@ class Call:
 
     def __init__(self, endpoint: Endpoint, now: Callable[[], float], within: float) -> None:
         self._connection, self._socket = endpoint.connect(within)
-        self._dialogue = Dialogue(endpoint.server, _Deaf(), now, resp=endpoint.resp)
-        self._now, self._server = now, endpoint.server
+        self._reader: Any = Reader(notEnoughData=NOTHING)
+        self._server, self._now = endpoint.server, now
+        self._used_at, self._limit = now(), 0.0
+        if not isinstance(self._socket, SSLSocket):
+            self._socket.settimeout(None)  # the system keeps the time: Python would look first what has come, each time
 
     def is_fit(self) -> bool:
-        """Whether nothing has come on it that nobody asked for, its end included."""
-        return not _has_come(self._socket)
+        """Whether nothing has come on it that nobody asked for, its end included; if it was idle for long enough."""
+        return self._now() - self._used_at < SURELY_FIT or not _has_come(self._socket)
 
-    def ask(self, data: bytes, give_up_at: float) -> Reply | StoreUnreachable:
+    def ask(self, data: bytes, within: float) -> Reply | StoreUnreachable:
         """Send, and wait for what comes back."""
-        outcomes: list[Reply | StoreUnreachable] = []
         asked_at = self._now()
-        if self._dialogue.needs_scripts:
-            self._dialogue.needs_scripts = False
-            data = self._dialogue.load_scripts() + data
-        self._dialogue.ask(outcomes.append)
         try:
-            self._socket.settimeout(max(give_up_at - asked_at, 0.001))
+            self._limit_to(within)
             self._socket.sendall(data)
-            while not outcomes:
-                came = self._socket.recv(READ_SIZE)
-                if not came:
-                    raise ConnectionResetError("the server closed the connection")
-                self._dialogue.feed(came, len(came))
-                if not outcomes:
-                    self._socket.settimeout(max(give_up_at - self._now(), 0.001))
-        except TimeoutError:
+            answer = outcome(self._server, self._said(asked_at + within))
+            if isinstance(answer, StoreRefused) and is_unknown_script(answer):
+                self._socket.sendall(LOAD_ALL)
+                for _ in ALL:
+                    self._said(asked_at + within)
+        except (TimeoutError, BlockingIOError):
             raise StoreUnreachable(self._server, after=self._now() - asked_at) from None
         except OSError as error:
             raise StoreUnreachable(self._server, after=self._now() - asked_at, why=str(error)) from error
-        return outcomes[0]
+        self._used_at = asked_at
+        return answer
 
     def close(self) -> None:
         _hang_up(self._connection)
+
+    def _said(self, give_up_at: float) -> Any:
+        reader = self._reader
+        while (said := reader.gets()) is NOTHING:
+            came = self._socket.recv(READ_SIZE)
+            if not came:
+                raise ConnectionResetError("the server closed the connection")
+            reader.feed(came)
+            if self._now() >= give_up_at:  # each piece in time, but not the whole
+                raise TimeoutError
+        return said
+
+    def _limit_to(self, within: float) -> None:
+        """How long each call may take; nearly always as long as the last one."""
+        within = max(within, SHORTEST)
+        if within * 0.98 <= self._limit <= within:
+            return
+        self._limit = within
+        if isinstance(self._socket, SSLSocket):
+            self._socket.settimeout(within)
+            return
+        limit = struct.pack("@ll", int(within), int(within % 1 * 1e6))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
 class Trunk:
@@ -368,16 +396,6 @@ class _Talk:
             dialogue.feed(came, len(came))
             if not has_more:
                 return
-
-
-class _Deaf:
-    """On a call's connection nobody is told anything."""
-
-    def deliver(self, push: Any, asked_at: float) -> None:
-        pass
-
-    def ask_again(self) -> None:
-        pass
 
 
 def _live(known: ReferenceType[Trunk]) -> None:

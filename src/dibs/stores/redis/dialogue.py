@@ -43,6 +43,27 @@ NOT_DONE = {
 """What a server says when it has surely not done what it was asked; and what can be done about it."""
 
 
+LOAD_ALL = b"".join(script.load for script in ALL)
+
+
+def outcome(server: str, said: Any) -> Reply | StoreUnreachable:
+    """What a server has answered."""
+    if isinstance(said, list) and said and isinstance(said[0], int):
+        return Reply(said, said[0] / MICRO)
+    if not isinstance(said, ReplyError):
+        return Reply(said)
+    text = str(said)
+    fix = NOT_DONE.get(text.partition(" ")[0])
+    if fix is None:
+        return StoreUnreachable(server, after=0.0, why=text, fix="see what the server's log says")
+    return StoreRefused(server, after=0.0, why=text, fix=fix)
+
+
+def is_unknown_script(refusal: StoreRefused) -> bool:
+    """Whether the server has to be told its scripts again: it was started anew, or somebody flushed them."""
+    return refusal.why.startswith("NOSCRIPT")
+
+
 @value
 class _Pending:
     heard: Heard
@@ -97,7 +118,7 @@ class Dialogue:
         """What makes the server know the scripts."""
         for _ in ALL:
             self.ask(heard)
-        return b"".join(script.load for script in ALL)
+        return LOAD_ALL
 
     def listen_only(self, channel: str, done: Done) -> bytes:
         """The same on a connection that is for being told alone: with RESP2 it can be no other."""
@@ -126,23 +147,10 @@ class Dialogue:
             raise ValueError("an answer to nothing that was asked")
         each = self._pending.popleft()
         self.answered_at = each.asked_at
-        each.heard(self._outcome(said))
-
-    def _outcome(self, said: Any) -> Reply | StoreUnreachable:
-        if isinstance(said, ReplyError):
-            return self._refusal(str(said))
-        if isinstance(said, list) and said and isinstance(said[0], int):
-            return Reply(said, said[0] / MICRO)
-        return Reply(said)
-
-    def _refusal(self, text: str) -> StoreUnreachable:
-        code = text.partition(" ")[0]
-        if code == "NOSCRIPT":
+        answer = outcome(self._server, said)
+        if isinstance(answer, StoreRefused) and is_unknown_script(answer):
             self.needs_scripts = True
-        fix = NOT_DONE.get(code)
-        if fix is None:
-            return StoreUnreachable(self._server, after=0.0, why=text, fix="see what the server's log says")
-        return StoreRefused(self._server, after=0.0, why=text, fix=fix)
+        each.heard(answer)
 
     def _told(self, said: Any) -> None:
         match said:
