@@ -66,7 +66,8 @@ class _Guard(Generic[LeaseT_co]):
     async def __aenter__(self) -> LeaseT_co:
         from dibs.runtime.aio import Body  # noqa: PLC0415 - see Engine.aio
 
-        body, me = Body(), inside.actor()
+        body = Body()
+        me = body.task or inside.actor()
         bearer, taken = await self._atake(me, (body.stop, *self._watchers))
         lease = self._granted(bearer, taken)
         self._entered(me, lease, taken, body)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from dibs.errors import ConfigError
 from dibs.model.duration import Duration, seconds, spoken
@@ -44,17 +45,32 @@ class LockOptions(TryOptions, total=False):
 def request(name: str, options: LockOptions) -> Request:
     """The wish, checked; a `ConfigError` names the value that is wrong and what would be right."""
     _refuse_unless_callable(options.get("on_lost"))
-    wait, max_hold = options.get("wait"), options.get("max_hold")
+    get = options.get
+    said = (get("ttl", TTL), get("wait"), get("purpose", ""), get("renew", True), get("max_hold"))
+    try:
+        terms = _remembered_terms(*said)
+    except TypeError:  # nothing that could be right
+        terms = _terms(*said)
+    return Request(checked_name(name), *terms)
+
+
+_Terms: TypeAlias = tuple[float, float | None, str, bool, float | None]
+
+
+def _terms(ttl: Any, wait: Any, purpose: Any, renew: Any, max_hold: Any) -> _Terms:
+    """What is wished beside the name; most programs say the same each time."""
     longest = None if max_hold is None else _between("max_hold", max_hold, SHORTEST_TTL, 365 * 86400.0)
-    ttl = _between("ttl", options.get("ttl", TTL), SHORTEST_TTL, LONGEST_TTL)
-    return Request(
-        checked_name(name),
-        ttl if longest is None else min(ttl, longest),
-        wait=None if wait is None else _duration("wait", wait),
-        purpose=checked_text("purpose", options.get("purpose", "")),
-        renew=_yes_or_no("renew", options.get("renew", True)),
-        max_hold=longest,
+    span = _between("ttl", ttl, SHORTEST_TTL, LONGEST_TTL)
+    return (
+        span if longest is None else min(span, longest),
+        None if wait is None else _duration("wait", wait),
+        checked_text("purpose", purpose),
+        _yes_or_no("renew", renew),
+        longest,
     )
+
+
+_remembered_terms = lru_cache(256, typed=True)(_terms)
 
 
 def refuse_unknown(options: Mapping[str, object], known: type[LockOptions | TryOptions]) -> None:

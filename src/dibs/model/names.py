@@ -27,7 +27,7 @@ def lock_fault(name: object) -> str | None:
     if fault := name_fault(name):
         return fault
     name = str(name)
-    if name.rpartition("~")[1:] in {("~", side) for side in SIDES}:
+    if "~" in name and name.rpartition("~")[2] in SIDES:
         return f"a lock's name may not end in {name[name.rindex('~') :]!r} (so end the names of what is kept beside it)"
     if "}" in name and not is_tagged(name):
         return "a '}' in a lock's name must end a {tag} (or its keys would be in several slots of a cluster)"

@@ -192,29 +192,29 @@ class Body:
     """An async block that is cancelled when its lease is lost: once, and taken back when it leaves."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
-        self._cancels_before = self._task.cancelling() if self._task else 0
+        self.task = asyncio.current_task()
+        self._cancels_before = self.task.cancelling() if self.task else 0
         self._is_open = True
         self._cancelled_for: LeaseLost | None = None
 
     def stop(self, loss: LeaseLost) -> None:
         """The lease is lost. May be called from any thread."""
-        with suppress(RuntimeError):  # the loop was closed: nothing runs in it
-            self._loop.call_soon_threadsafe(self._cancel, loss)
+        if self.task is not None:
+            with suppress(RuntimeError):  # the loop was closed: nothing runs in it
+                self.task.get_loop().call_soon_threadsafe(self._cancel, loss)
 
     def leave(self, error: BaseException | None) -> LeaseLost | None:
         """The block is over; gives the loss if it ended by our cancel and by nobody else's."""
         self._is_open = False
-        if self._task is None or self._cancelled_for is None:
+        if self.task is None or self._cancelled_for is None:
             return None
-        alone = self._task.uncancel() <= self._cancels_before
+        alone = self.task.uncancel() <= self._cancels_before
         return self._cancelled_for if alone and isinstance(error, asyncio.CancelledError) else None
 
     def _cancel(self, loss: LeaseLost) -> None:
-        if self._is_open and self._task is not None:
+        if self._is_open and self.task is not None:
             self._cancelled_for = loss
-            self._task.cancel(str(loss))
+            self.task.cancel(str(loss))
 
 
 def _fail(future: asyncio.Future[T], error: StoreUnreachable) -> None:

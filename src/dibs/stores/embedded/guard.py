@@ -38,7 +38,7 @@ def main(users: str, log: str, path: str, door: str, guard: str, server: str, *w
     diary = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     pid, output = _start(words, int(server))
     is_over = threading.Event()
-    threading.Thread(target=_end_with_users, args=(shares, path, pid, is_over), daemon=True).start()
+    threading.Thread(target=_end_with_users, args=(shares, users, path, pid, is_over), daemon=True).start()
     last_words = _listen(output, int(door), diary)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     is_over.set()
@@ -81,16 +81,29 @@ def _die_with(guardian: int) -> None:
         os._exit(1)
 
 
-def _end_with_users(shares: int, path: str, pid: int, is_over: threading.Event) -> None:
-    """Nobody uses it once we have the lock alone. We keep it to our end, so that a newcomer waits for that."""
+def _end_with_users(shares: int, users: str, path: str, pid: int, is_over: threading.Event) -> None:
+    """Nobody uses it once we have the lock alone. We keep it to our end, so that a newcomer waits for that.
+
+    If the folder is another one by now, so may be the server that listens there: then ours goes without touching it.
+    """
+    orders = [signal.SIGKILL]
     try:
         flock(shares, LOCK_EX)
-        _ask_to_end(path)
+        if _is_there(shares, users):
+            _ask_to_end(path)
+            orders.insert(0, signal.SIGTERM)
     finally:  # also if we could not watch it: better none than one that never ends
-        for order in (signal.SIGTERM, signal.SIGKILL):
+        for order in orders:
             if not is_over.is_set():
                 os.kill(pid, order)
                 is_over.wait(PATIENCE)
+
+
+def _is_there(shares: int, users: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(shares), os.stat(users))  # noqa: PTH116 - no need for pathlib here
+    except OSError:
+        return False
 
 
 def _ask_to_end(path: str) -> None:

@@ -121,7 +121,7 @@ class _Attempt:
             door = latches.enter_context(self._taken(DOOR, LOCK_EX, "another process is starting it, and does not end"))
             guard = latches.enter_context(self._latch(GUARD))
             if not guard.take(LOCK_EX):
-                found = Path(os.fsdecode(guard.read()))
+                found = self._place(guard)
                 if self._answers(found):
                     return found
                 # It was killed, and its guardian ends with it.
@@ -129,13 +129,13 @@ class _Attempt:
             server = latches.enter_context(self._latch(SERVER))
             if not server.take(LOCK_EX):
                 # Its guardian was killed. Linux kills the server then; elsewhere somebody must ask it to go.
-                self._shut_down(Path(os.fsdecode(guard.read())))
+                self._shut_down(self._place(guard))
                 self._take(server, LOCK_EX, "a server without its guardian does not end")
             return self._started(door, guard, server)
 
     def _started(self, door: Latch, guard: Latch, server: Latch) -> Path | None:
         path = socket_of(self._folder)
-        guard.write(os.fsencode(path))
+        guard.write(os.fsencode(path.name if path.parent == self._folder else path))
         fds = door.fileno(), guard.fileno(), server.fileno()
         said = self._hear(fds, [_python(), "-I", "-S", str(GUARDIAN), *self._words(fds, path)])
         if said and not said.endswith(READY):
@@ -144,6 +144,10 @@ class _Attempt:
                 f"see {self._folder / LOG}; if its data is damaged, move {self._folder / 'appendonlydir'} away",
             )
         return path if said else None
+
+    def _place(self, guard: Latch) -> Path:
+        """Where it listens; a mere name if it is in the folder, which others may know by another path."""
+        return self._folder / os.fsdecode(guard.read())
 
     def _words(self, fds: tuple[int, int, int], path: Path) -> list[str]:
         settings = SETTINGS | {"dir": str(self._folder), "unixsocket": str(path)}

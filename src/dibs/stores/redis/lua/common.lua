@@ -122,14 +122,16 @@ local function serve(asker) -- give the free lock to the first live ticket, and 
     end
     local found = redis.call('HMGET', tickets, unpack(owners))
     for place, owner in ipairs(owners) do
-      local ticket = found[place] or '0\n0\n0\n\n' -- of a hash that was deleted or evicted: nobody listens there
-      local ttl, seen, channel, rest = string.match(ticket, '^(%d+)\n(%d+)\n%d+\n([^\n]*)\n(.*)$')
-      local fence = next_fence(tonumber(seen))
-      local hears = found[place] and not deaf[channel]
-      if hears and (owner == asker or redis.call('PUBLISH', channel, 'handed ' .. owner .. ' ' .. text(fence)) > 0) then
-        return grant(owner, fence, ttl, channel .. '\n' .. rest)
+      local ticket = found[place] -- none of a hash that was deleted by hand, or evicted
+      local ttl, seen, channel, rest = string.match(ticket or '', '^(%d+)\n(%d+)\n%d+\n([^\n]*)\n(.*)$')
+      if ticket and (owner == asker or not deaf[channel]) then
+        local fence = next_fence(tonumber(seen))
+        local told = 'handed ' .. owner .. ' ' .. text(fence)
+        if owner == asker or redis.call('PUBLISH', channel, told) > 0 then
+          return grant(owner, fence, ttl, channel .. '\n' .. rest)
+        end
+        deaf[channel] = true
       end
-      deaf[channel] = true
     end
     start = start + #owners
   end

@@ -1,0 +1,92 @@
+"""A pytest plugin: real servers for whoever asks, one of each kind for a whole worker, or new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.servers.certificate import NO_OPENSSL, Certificate, make
+from tests.servers.kinds import KINDS, Kind
+from tests.servers.proxy import Proxy
+from tests.servers.server import Server
+
+
+@pytest.fixture(params=KINDS, ids=str)
+def server_kind(request: pytest.FixtureRequest) -> Kind:
+    """Each kind in turn; a test that wants some of them parametrizes it, with `indirect`."""
+    return there(request.param)
+
+
+def there(kind: Kind) -> Kind:
+    """The same, if this machine has it; else the test is skipped."""
+    if kind.program() is None:
+        pytest.skip(kind.missing)
+    return kind
+
+
+@pytest.fixture(scope="session")
+def shared_servers() -> Iterator[Callable[[Kind], Server]]:
+    """One of each kind, started when it is first asked for."""
+    with ExitStack() as servers:
+        yield cache(lambda kind: servers.enter_context(Server(kind)))
+
+
+@pytest.fixture
+def server(shared_servers: Callable[[Kind], Server], server_kind: Kind) -> Server:
+    """An empty one, which others use after us: it may be written to, but not be stopped or configured."""
+    server = shared_servers(server_kind)
+    server.flush()
+    return server
+
+
+@pytest.fixture
+def server_url(server: Server) -> str:
+    return server.url
+
+
+@pytest.fixture
+def start_server(server_kind: Kind) -> Iterator[Callable[..., Server]]:
+    """Start a new one, with the options of `Server`; it is removed after the test."""
+    with ExitStack() as servers:
+
+        def start(*lines: str, **options: Any) -> Server:
+            return servers.enter_context(Server(server_kind, *lines, **options))
+
+        yield start
+
+
+@pytest.fixture
+def private_server(start_server: Callable[..., Server]) -> Server:
+    """A new one, to be paused, killed and configured at will."""
+    return start_server()
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    certificate = make(tmp_path_factory.mktemp("certificate"))
+    if certificate is None:
+        pytest.skip(NO_OPENSSL)
+    return certificate
+
+
+@pytest.fixture
+def proxy(server: Server) -> Iterator[Proxy]:
+    """In front of the shared server."""
+    with Proxy(server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def tls_proxy(server: Server, certificate: Certificate) -> Iterator[Proxy]:
+    """In front of the shared server, for clients that speak TLS."""
+    with Proxy(server.port, certificate=certificate) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def tls_url(tls_proxy: Proxy) -> str:
+    return tls_proxy.url

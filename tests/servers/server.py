@@ -1,0 +1,248 @@
+"""A real server for tests to start, pause, kill and start again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+from urllib.parse import quote
+
+import hiredis
+
+from tests.chaos.stage import LONG
+from tests.servers import resp
+from tests.servers.certificate import Certificate
+from tests.servers.kinds import Kind
+from tests.servers.ports import HOST, Port
+from tests.servers.watchdog import watchdog
+
+READY = "eady to accept connections"
+REPORT_AND_BECOME = 'echo "$$ $0" >&0 && exec "$@" </dev/null'
+"""Tell the watchdog, at the other end of stdin, our number and our folder; then become the server."""
+
+
+class NotStarted(AssertionError):
+    """A server did not come up; says what it has said."""
+
+
+class Server:
+    """A server of our own, on a port and on a socket in a folder of its own; it ends with whoever has started it.
+
+    Lines of configuration are the last word on what they say: `Server(kind, "maxmemory-policy allkeys-lru")`. `users`
+    are names and rules, as in `{"app": "on >secret ~* &* +@all"}`, and `env` comes on top of our own environment.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        *lines: str,
+        password: str = "",
+        users: Mapping[str, str] | None = None,
+        appendonly: bool = False,
+        env: Mapping[str, str] | None = None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        program = kind.program()
+        if program is None:
+            raise NotStarted(kind.missing)
+        self._folder = Path(tempfile.mkdtemp(prefix="dibs-server-", dir="/tmp"))  # a socket wants a short path
+        self._data, self.socket = self._folder / "data", self._folder / "socket"
+        self._port, self._tls_port = Port(), Port() if certificate else None
+        self._password, self._certificate, self._env = password, certificate, {**os.environ, **(env or {})}
+        self._command = [str(self._folder), program, str(self._folder / "server.conf")]
+        rules = [f"user {user} {rule}" for user, rule in (users or {}).items()]
+        more = [*rules, "appendonly yes" if appendonly else "", *lines]
+        (self._folder / "server.conf").write_text("\n".join([*self._words(), *more, ""]))
+        self._process: subprocess.Popen[str] | None = None
+        self._listener = threading.Thread()
+        self._said: list[str] = []
+
+    @property
+    def port(self) -> int:
+        return self._port.number
+
+    @property
+    def url(self) -> str:
+        """For the default user, over TCP."""
+        return f"redis://{_login('', self._password)}{HOST}:{self.port}/0"
+
+    @property
+    def socket_url(self) -> str:
+        """For the default user, over the socket."""
+        return f"unix://{_login('', self._password)}{self.socket}"
+
+    @property
+    def tls_url(self) -> str:
+        """Over TLS, for a server that has a certificate and no password."""
+        assert self._certificate is not None
+        assert self._tls_port is not None
+        return self._certificate.url(self._tls_port.number)
+
+    def url_of(self, user: str, password: str) -> str:
+        """For a user, over TCP."""
+        return f"redis://{_login(user, password)}{HOST}:{self.port}/0"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "it is not running"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """All that it has said so far, over all its lives."""
+        return "".join(self._said)
+
+    def start(self) -> None:
+        """Start it, with the data that it has left, and wait until it answers."""
+        assert self._process is None, "it is running"
+        self._data.mkdir(exist_ok=True)
+        said_before, ready = len(self._said), threading.Event()
+        self._process = subprocess.Popen(
+            ["sh", "-c", REPORT_AND_BECOME, *self._command],
+            stdin=watchdog().leash,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self._folder,
+            env=self._env,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout, ready), daemon=True)
+        self._listener.start()
+        if not (ready.wait(LONG) and self._answers()):
+            self.kill()
+            raise NotStarted("".join(self._said[said_before:]))
+
+    def stop(self) -> None:
+        """Ask it to end, which keeps its data, and make it end if it does not."""
+        if self._process is not None:
+            self._process.terminate()
+            self.resume()
+            self._listener.join(LONG)
+            self.kill()
+
+    def kill(self) -> None:
+        """End it at once; what is not in the append-only file is forgotten."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(LONG)
+            watchdog().forget(self._process.pid)
+            self._listener.join(LONG)
+            assert self._process.stdout is not None
+            self._process.stdout.close()
+            self._process = None
+
+    def pause(self) -> None:
+        """Hold it up wherever it is, with its connections open; it stands still when this returns."""
+        assert self._process is not None, "it is not running"
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def resume(self) -> None:
+        """Let it run again."""
+        assert self._process is not None, "it is not running"
+        self._process.send_signal(signal.SIGCONT)
+
+    def restart(self, *, empty: bool = False) -> None:
+        """Start it again where it was, after a stop if it still runs, with the data it has left or with none."""
+        self.stop()
+        if empty:
+            shutil.rmtree(self._data)
+        self.start()
+
+    def flush(self) -> None:
+        """Make it forget all keys, scripts and functions, and whom it keeps waiting."""
+        for words in ("FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "CLIENT UNPAUSE"):
+            self.ask(*words.split())
+
+    def ask(self, *words: str) -> Any:
+        """One command over its socket, as the default user."""
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(LONG)
+            line.connect(str(self.socket))
+            replies = _replies(line)
+            if self._password:
+                line.sendall(resp.command("AUTH", self._password))
+                next(replies)
+            line.sendall(resp.command(*words))
+            reply = next(replies)
+        if isinstance(reply, hiredis.ReplyError):
+            raise reply
+        return reply
+
+    def remove(self) -> None:
+        """Whatever is left of it."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        for port in filter(None, (self._port, self._tls_port)):
+            port.close()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def __repr__(self) -> str:
+        return f"<Server on port {self.port}, {f'pid {self.pid}' if self.is_running else 'not running'}>"
+
+    def _words(self) -> Iterator[str]:
+        yield f"bind {HOST}"
+        yield f"port {self.port}"
+        yield f"unixsocket {self.socket}"
+        yield f"dir {self._data}"
+        yield "save ''"
+        yield "shutdown-on-sigterm save force"
+        if self._password:
+            yield f"requirepass {self._password}"
+        if self._certificate is not None and self._tls_port is not None:
+            yield f"tls-port {self._tls_port.number}"
+            yield f"tls-cert-file {self._certificate.certificate}"
+            yield f"tls-key-file {self._certificate.key}"
+            yield "tls-auth-clients no"
+
+    def _listen(self, stdout: IO[str], ready: threading.Event) -> None:
+        for line in stdout:
+            self._said.append(line)
+            if READY in line:
+                ready.set()
+        ready.set()  # it has ended: nobody need wait for it
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.ask("PING"))
+        except hiredis.ReplyError:
+            return True  # it wants to know who asks
+        except OSError:
+            return False
+
+
+def _login(user: str, password: str) -> str:
+    return f"{quote(user, safe='')}:{quote(password, safe='')}@" if password else ""
+
+
+def _replies(line: socket.socket) -> Iterator[Any]:
+    reader = hiredis.Reader(encoding="utf-8", errors="replace")
+    while True:
+        while (reply := reader.gets()) is not False:
+            yield reply
+        if not (data := line.recv(65536)):
+            raise ConnectionError("it has hung up")
+        reader.feed(data)
