@@ -172,7 +172,8 @@ class Proxy(Tally):
             await _close(to_client)
             return
         for writer in (to_client, to_server):
-            writer.transport.set_write_buffer_limits(0)  # so that `drain` waits for the last byte
+            # So that `drain` waits for the last byte; with a mark of 0, TLS would wait for a byte less than none.
+            writer.transport.set_write_buffer_limits(high=1, low=0)
         unanswered = deque[str]()
         ways = [
             asyncio.create_task(self._carry_requests(from_client, to_server, unanswered)),
