@@ -94,6 +94,14 @@ class ChoseEmbedded:
 
 
 @value
+class StoreRisky:
+    """The store is set up in a way that may cost locks; each finding says what to do about it."""
+
+    server: str
+    findings: tuple[str, ...]
+
+
+@value
 class StoreSilent:
     """The store did not answer; what depends on it is unsure until it does."""
 
@@ -127,6 +135,7 @@ Event = (
     | Abandoned
     | ClosedWhileHolding
     | ChoseEmbedded
+    | StoreRisky
     | StoreSilent
     | StoreBack
     | Stumbled

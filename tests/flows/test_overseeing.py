@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.events import Evicted, Lost
+from dibs.events import Evicted, Lost, StoreRisky
 from dibs.flows.hold import EVICTED
-from dibs.flows.overseeing import evict, held, inspect
+from dibs.flows.overseeing import check_up, evict, held, inspect
 from dibs.model.asks import Said
 from dibs.model.request import PATIENCE, Request
+from dibs.ports.store import Command
 from tests.flows.scripted import REFUSED, Process, Scene
 
 REQUEST = Request("a", 30.0, purpose="report")
@@ -82,3 +83,17 @@ def test_a_store_that_always_refuses_to_evict_is_told_and_nothing_is_said_of_an_
     with pytest.raises(StoreRefused):
         scene.play(evict(bob.world, bob.desk, "a", fence=hold.fence, reason="stuck"))
     assert (bob.events, hold.lost_because) == ([], None)
+
+
+@pytest.mark.parametrize("findings", [(), ("it drops keys: tell it not to",)])
+def test_what_may_cost_locks_is_told_if_there_is_anything(
+    scene: Scene, bob: Process, monkeypatch: pytest.MonkeyPatch, findings: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(bob.desk.store, "checkup", lambda: Command(("time",), lambda _: findings))
+    check_up(bob.world, bob.desk)
+    assert bob.events == ([StoreRisky(bob.desk.server, findings)] if findings else [])
+
+
+def test_a_store_that_needs_no_translation_has_nothing_to_tell(scene: Scene, bob: Process) -> None:
+    check_up(bob.world, bob.desk)
+    assert (bob.world.asks("time"), bob.events) == (["time"], [])

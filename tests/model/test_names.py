@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.model.names import LONGEST, name_fault, namespace_fault, text_fault
+from dibs.model.names import LONGEST, SIDES, is_tagged, lock_fault, name_fault, namespace_fault, text_fault
 
 
 @pytest.mark.parametrize("name", ["a", "nightly report", "a:b/c{d}", "日本", "x" * LONGEST, "é" * (LONGEST // 2)])
@@ -67,3 +67,34 @@ def test_a_namespace_is_a_name_otherwise(namespace: object, fault: str) -> None:
 def test_a_text_may_be_empty_and_may_end_in_a_blank() -> None:
     assert text_fault("", what="a purpose") is None
     assert text_fault(" nightly ", what="a purpose") is None
+
+
+@pytest.mark.parametrize("name", ["a", "a~b", "~", "line", "a{b}c", "{a}", "a{b", "{{a}", "a{b}c}d"])
+def test_a_lock_may_be_called_this_on_every_store(name: str) -> None:
+    assert lock_fault(name) is None
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_is_kept_beside_a_lock_has_its_own_names(side: str) -> None:
+    assert lock_fault(f"a~{side}") == (
+        f"a lock's name may not end in '~{side}' (so end the names of what is kept beside it)"
+    )
+
+
+@pytest.mark.parametrize("name", ["a}b", "}", "a{}b", "a{}{b}"])
+def test_a_brace_that_ends_no_tag_would_tear_a_locks_keys_apart(name: str) -> None:
+    assert lock_fault(name) == (
+        "a '}' in a lock's name must end a {tag} (or its keys would be in several slots of a cluster)"
+    )
+
+
+def test_what_no_name_may_be_no_lock_may_be_called() -> None:
+    assert lock_fault("") == "a lock's name needs at least one character"
+    assert lock_fault(7) == "a lock's name is text, not int"
+
+
+@pytest.mark.parametrize(
+    ("key", "tagged"), [("a", False), ("a{b}", True), ("a{}b", False), ("}{a}", True), ("{a", False)]
+)
+def test_a_key_says_by_a_tag_which_slot_it_belongs_to(key: str, tagged: bool) -> None:
+    assert is_tagged(key) is tagged

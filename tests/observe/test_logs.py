@@ -21,6 +21,7 @@ from dibs.events import (
     Lost,
     Released,
     StoreBack,
+    StoreRisky,
     StoreSilent,
     Stumbled,
 )
@@ -57,6 +58,11 @@ LINES: list[tuple[Event, int, str]] = [
             "no store was named: using sqlite:////var/dibs.sqlite, which only programs of this user on this machine "
             "share; to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)"
         ),
+    ),
+    (
+        StoreRisky("redis://db:6379", ("it is full: empty it", "it is old: use a newer one")),
+        logging.WARNING,
+        "redis://db:6379 may lose locks: it is full: empty it; it is old: use a newer one",
     ),
     (StoreSilent("memory://", "no answer"), logging.WARNING, "no word from memory://: no answer"),
     (StoreBack(2.5), logging.INFO, "the store answers again, after 2.5s"),

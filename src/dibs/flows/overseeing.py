@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.events import Evicted
+from dibs.events import Evicted, StoreRisky
 from dibs.flows.asking import ask
 from dibs.model.asks import EvictAnswer, Said
 from dibs.model.request import PATIENCE
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from dibs.flows.desk import Desk
     from dibs.model.views import LockView
     from dibs.ports.world import World
+
+
+def check_up(world: World, desk: Desk) -> None:
+    """Look, in passing, how the store is set up, and tell if that may cost locks."""
+
+    def heard(findings: Sequence[str]) -> None:
+        if findings:
+            desk.tell(StoreRisky(desk.server, tuple(findings)))
+
+    world.later(desk.store.checkup(), heard)
 
 
 async def inspect(world: World, desk: Desk, name: str) -> LockView:

@@ -17,6 +17,7 @@ from dibs.events import (
     Lost,
     Released,
     StoreBack,
+    StoreRisky,
     StoreSilent,
     Stumbled,
 )
@@ -33,6 +34,7 @@ _LEVELS: dict[type[Event], int] = {
     Abandoned: logging.WARNING,
     ClosedWhileHolding: logging.WARNING,
     ChoseEmbedded: logging.WARNING,
+    StoreRisky: logging.WARNING,
     StoreSilent: logging.WARNING,
     StoreBack: logging.INFO,
     Stumbled: logging.ERROR,
@@ -79,6 +81,8 @@ def sentence(event: Event) -> str:
                 f"no store was named: using {server}, which only programs of this user on this machine share; "
                 "to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)"
             )
+        case StoreRisky(server, findings):
+            return f"{server} may lose locks: {'; '.join(findings)}"
         case StoreSilent(server, why):
             return f"no word from {server}: {why}"
         case StoreBack(after):

@@ -47,6 +47,10 @@ class LockStore(Protocol):
         """What the store's clock says."""
         ...
 
+    def checkup(self) -> Command[Sequence[str]]:
+        """Whatever of its setup may cost locks, each with what to do about it."""
+        ...
+
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         """Take the lock or a ticket for it."""
         ...

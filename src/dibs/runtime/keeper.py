@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dibs.events import Stumbled
 from dibs.flows.keeping import Keeper
+from dibs.flows.overseeing import check_up
 from dibs.ports.store import Command, Reply
 from dibs.ports.world import AskAgain
 from dibs.runtime.blocking import BlockingInbox, BlockingWorld, run
@@ -51,7 +52,8 @@ class KeeperThread:
     """Runs while there is something to look after, and a little longer."""
 
     def __init__(self, world: KeeperWorld, desk: Desk) -> None:
-        self._keeper, self._desk = Keeper(world, desk), desk
+        self._keeper, self._desk, self._world = Keeper(world, desk), desk, world
+        self._has_checked_up = False
         self._inbox = BlockingInbox("", world.now, nap=NAP)
         self._thread: threading.Thread | None = None
         self._changing = threading.Lock()
@@ -87,6 +89,9 @@ class KeeperThread:
             thread.join(within)
 
     def _live(self) -> None:
+        if not self._has_checked_up:
+            self._has_checked_up = True
+            check_up(self._world, self._desk)
         while True:
             run(self._keeper.serve(self._inbox, IDLE))
             with self._changing:

@@ -32,6 +32,9 @@ class DirectLocks:
     def time(self) -> Command[float]:
         return Command(("time",), _as_it_is, self._node)
 
+    def checkup(self) -> Command[Sequence[str]]:
+        return Command(("time",), lambda _: (), self._node)
+
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         return Command(("ask", self._prefix + name, ask), _as_it_is, self._node)
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from dibs.model.asks import Busy, Granted, Held, KeepAlive, Queued, Renew, Said, StillQueued
 from dibs.model.views import LockView, Waiter
 from dibs.ports.store import Command
+from dibs.stores.redis.checkup import findings
 from dibs.stores.redis.keys import Keys
-from dibs.stores.redis.resp import bulks
+from dibs.stores.redis.resp import bulks, encode
 from dibs.stores.redis.scripts import ACQUIRE, EVICT, HELD, INSPECT, KEEP, LEAVE, TIME, Script
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class RedisLocks:
 
     def time(self) -> Command[float]:
         return Command((_head(TIME, keys=0, args=0),), lambda answer: answer[0] / MICRO, self._node)
+
+    def checkup(self) -> Command[Sequence[str]]:
+        return Command((encode("INFO"),), findings, self._node)
 
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         owner, until, seen = ask.owner.encode(), b"%d" % (ask.not_after * MICRO), b"%d" % ask.seen
