@@ -57,8 +57,7 @@ def made_ready(folder: Folder) -> Path:
     if folder.is_ours:
         _make(path.parent, parents=True)
     for private in {path, socket_of(path).parent}:
-        _make(private)
-        _refuse_public(private)
+        _refuse_public(private, _make(private))
     return path
 
 
@@ -71,18 +70,18 @@ def socket_of(folder: Path) -> Path:
     return mailbox_folder(folder) / f"{name}.valkey"
 
 
-def _make(folder: Path, *, parents: bool = False) -> None:
+def _make(folder: Path, *, parents: bool = False) -> os.stat_result:
     try:
         folder.mkdir(mode=0o700, parents=parents, exist_ok=True)
+        return folder.lstat()
     except OSError as error:
         raise ConfigError(
             f"no embedded Valkey in {folder}: {error.strerror}; name a folder that can be made and written"
         ) from error
 
 
-def _refuse_public(folder: Path) -> None:
+def _refuse_public(folder: Path, found: os.stat_result) -> None:
     """Whoever can reach the socket can take every lock."""
-    found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise ConfigError(f"no embedded Valkey in {folder}: it is not this user's own folder; name or make one that is")
     if found.st_mode & 0o077:
