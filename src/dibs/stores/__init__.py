@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Backend, OwnClient
 
 _REDIS = dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), "dibs.stores.redis")
-_ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite", **_REDIS}
+_EMBEDDED = {"valkey+embedded": "dibs.stores.embedded"}
+_ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite", **_REDIS, **_EMBEDDED}
 
 
 def open_client(client: OwnClient) -> Backend:

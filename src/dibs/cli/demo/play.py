@@ -20,6 +20,7 @@ from dibs.cli.demo.crew import Place
 from dibs.cli.demo.screen import show
 from dibs.cli.demo.worker import TTL
 from dibs.model.duration import spoken
+from dibs.stores.embedded import is_available
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -56,8 +57,14 @@ def _place(url: str | None) -> Generator[Place]:
             "or name a store that they can share, as in sqlite:////tmp/demo.sqlite"
         )
     with TemporaryDirectory(prefix="dibs-demo-") as folder:
-        private = f"sqlite:///{quote(str(Path(folder) / 'store.sqlite'))}"
-        yield Place(private if url is None else url, f"demo-{token_hex(4)}", Path(folder))
+        yield Place(_private(Path(folder)) if url is None else url, f"demo-{token_hex(4)}", Path(folder))
+
+
+def _private(folder: Path) -> str:
+    """A store of our own: a real Valkey where there is one to be had, else a file."""
+    if is_available():
+        return f"valkey+embedded:///{quote(str(folder / 'valkey'))}"
+    return f"sqlite:///{quote(str(folder / 'store.sqlite'))}"
 
 
 class Signals:

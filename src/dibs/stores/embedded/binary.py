@@ -29,6 +29,15 @@ def valkey_binary() -> Path:
     return binary
 
 
+def is_available() -> bool:
+    """Whether all that the embedded Valkey stands on is installed, for this machine."""
+    try:
+        valkey_binary()
+    except ConfigError:
+        return False
+    return find_spec("redis") is not None and find_spec("hiredis") is not None
+
+
 def _platform() -> str:
     machine = os.uname().machine.lower()
     if sys.platform == "darwin":
