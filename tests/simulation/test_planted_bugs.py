@@ -46,7 +46,7 @@ PLANTS = [
     Plant(
         "tenure counts from hearing the answer",
         "dibs.flows.locking",
-        (("Tenure(self._request.ttl, self._asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
+        (("self._tenure = Tenure(request.ttl, now)", "self._tenure = Tenure(request.ttl, world.now())"),),
     ),
     Plant(
         "a renewal's tenure counts from hearing the answer",

@@ -141,6 +141,8 @@ def _refuse_self_deadlock(world: World, request: Request, inside: Hold) -> None:
 class _Asking:
     """One owner on its way to the lock."""
 
+    _tenure: Tenure
+
     def __init__(self, world: World, desk: Desk, request: Request, by: Circumstances) -> None:
         self._world, self._desk, self._request, self._by = world, desk, request, by
         self._owner = world.token()
@@ -164,7 +166,7 @@ class _Asking:
             if isinstance(answer, Busy):
                 return answer
             if isinstance(answer, Granted):
-                settled: Hold | Busy | None = self._enter(answer.fence, self._tenure())
+                settled: Hold | Busy | None = self._enter(answer.fence, self._tenure)
             else:
                 settled = await self._turn(answer)
             if settled is not None:
@@ -213,7 +215,8 @@ class _Asking:
             raise
         self._unanswered.pop()
         self._was_granted = isinstance(answer, Granted)
-        if answer is Said.REFUSED or (self._was_granted and self._tenure().trusted_until <= world.now()):
+        self._tenure = Tenure(request.ttl, now)
+        if answer is Said.REFUSED or (self._was_granted and self._tenure.trusted_until <= world.now()):
             silent_for = world.now() - self._silent_since
             raise StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
         return answer
@@ -227,9 +230,6 @@ class _Asking:
             raise silence.lasting(now - self._silent_since) from silence
         await self._world.pause(min(backoff(self._tries, self._owner), self._patient_until() - now))
         self._tries += 1
-
-    def _tenure(self) -> Tenure:
-        return Tenure(self._request.ttl, self._asked_at)
 
     def _patient_until(self) -> float:
         return self._give_up_at if self._request.wait else self._silent_since + PATIENCE

@@ -44,7 +44,17 @@ class AsyncWorld:
         return AsyncInbox(self, self._wire.channel)
 
     async def ask(self, command: Command[T], within: float) -> T:
-        return await self._outcome(self._sent(command), within)
+        future = self._sent(command)
+        if future.done():
+            return future.result()
+        if within >= USUAL:
+            self._silence.watch(future, within)
+            return await future
+        give_up = self.loop.call_later(within, _fail, future, StoreUnreachable(self._server, after=within))
+        try:
+            return await future
+        finally:
+            give_up.cancel()
 
     async def ask_all(
         self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
@@ -89,7 +99,7 @@ class AsyncWorld:
 
     def _sent(self, command: Command[T]) -> asyncio.Future[T]:
         """Send now; an answer that comes when its asker has given up is only looked at for the store's time."""
-        future: asyncio.Future[T] = self.loop.create_future()
+        future: asyncio.Future[T] = asyncio.Future(loop=self.loop)
         self._wire.post(command.words, command.node, partial(self._heard, command, self.now(), future))
         return future
 
@@ -107,18 +117,6 @@ class AsyncWorld:
             future.set_result(command.read(outcome.value))
         except Exception as error:  # noqa: BLE001 - a reply nobody can read is its asker's trouble, not the wire's
             future.set_exception(error)
-
-    async def _outcome(self, future: asyncio.Future[T], within: float) -> T:
-        if future.done():
-            return future.result()
-        if within >= USUAL:
-            self._silence.watch(future, within)
-            return await future
-        give_up = self.loop.call_later(within, _fail, future, StoreUnreachable(self._server, after=within))
-        try:
-            return await future
-        finally:
-            give_up.cancel()
 
 
 class _Silence:

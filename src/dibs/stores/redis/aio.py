@@ -173,7 +173,8 @@ class _Talk(asyncio.BufferedProtocol):
         dialogue.ask(heard)
         if is_idle:
             self._transport.write(data)
-            self._start_watch()
+            if self._watch is None:
+                self._start_watch()
         else:
             self._later(data)
 
@@ -214,11 +215,11 @@ class _Talk(asyncio.BufferedProtocol):
         if self._unsent:
             self._transport.write(b"".join(self._unsent))
             self._unsent.clear()
-            self._start_watch()
+            if self._watch is None:
+                self._start_watch()
 
     def _start_watch(self) -> None:
-        if self._watch is None:
-            self._watch = self._loop.call_later(DEAD_AFTER, self._look)
+        self._watch = self._loop.call_later(DEAD_AFTER, self._look)
 
     def _look(self) -> None:
         self._watch = None

@@ -10,7 +10,6 @@ from hiredis import PushNotification, Reader, ReplyError
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.asks import Push
-from dibs.model.value import value
 from dibs.ports.store import Reply
 from dibs.stores.redis.resp import encode
 from dibs.stores.redis.scripts import ALL
@@ -64,12 +63,6 @@ def is_unknown_script(refusal: StoreRefused) -> bool:
     return refusal.why.startswith("NOSCRIPT")
 
 
-@value
-class _Pending:
-    heard: Heard
-    asked_at: float
-
-
 def _ignored(outcome: Reply | StoreUnreachable) -> None:
     """Nobody waits for this answer."""
 
@@ -80,7 +73,7 @@ class Dialogue:
     def __init__(self, server: str, ear: Ear, now: Callable[[], float], *, resp: int) -> None:
         self._server, self._ear, self._now = server, ear, now
         self._reader: Any = Reader(notEnoughData=NOTHING)
-        self._pending: deque[_Pending] = deque()
+        self._pending: deque[tuple[Heard, float]] = deque()
         self._is_told_only = False
         self.resp = resp
         self.answered_at = float("-inf")
@@ -89,11 +82,11 @@ class Dialogue:
     @property
     def waiting_since(self) -> float | None:
         """Since when the oldest ask has had no answer."""
-        return self._pending[0].asked_at if self._pending else None
+        return self._pending[0][1] if self._pending else None
 
     def ask(self, heard: Heard) -> None:
         """Something is sent now; `heard` is told what comes back."""
-        self._pending.append(_Pending(heard, self._now()))
+        self._pending.append((heard, self._now()))
 
     def greet(self, channel: str | None, done: Done) -> bytes:
         """What is said first: that this is our channel, and the scripts. `done` is told when all is answered."""
@@ -139,18 +132,17 @@ class Dialogue:
     def end(self, why: str) -> None:
         """The connection is gone, and with it all answers: whether the asks arrived nobody knows."""
         pending, self._pending = self._pending, deque()
-        for each in pending:
-            each.heard(StoreUnreachable(self._server, after=self._now() - each.asked_at, why=why))
+        for heard, asked_at in pending:
+            heard(StoreUnreachable(self._server, after=self._now() - asked_at, why=why))
 
     def _answered(self, said: Any) -> None:
         if not self._pending:
             raise ValueError("an answer to nothing that was asked")
-        each = self._pending.popleft()
-        self.answered_at = each.asked_at
+        heard, self.answered_at = self._pending.popleft()
         answer = outcome(self._server, said)
         if isinstance(answer, StoreRefused) and is_unknown_script(answer):
             self.needs_scripts = True
-        each.heard(answer)
+        heard(answer)
 
     def _told(self, said: Any) -> None:
         match said:
