@@ -159,7 +159,7 @@ def _chosen(url: str | OwnClient | None) -> str | OwnClient | None:
     if url == "":
         raise ConfigError("url='': name a store, as in 'memory://', or leave it out for DIBS_URL or the embedded one")
     if not isinstance(url, str) and not hasattr(url, "connection_pool"):
-        raise ConfigError(f"a store is named by a URL or a redis-py client, not by {type(url).__name__}")
+        raise ConfigError(f"a store is named by a URL or a redis.Redis of one server, not by {type(url).__name__}")
     return url
 
 
@@ -194,7 +194,7 @@ def _evicted(answer: EvictAnswer, name: str, fence: int) -> bool:
 
 
 def _checked_fence(fence: object) -> int:
-    if isinstance(fence, bool) or not isinstance(fence, int) or fence < 1:
+    if isinstance(fence, bool) or not isinstance(fence, int) or fence < 0:
         raise ConfigError(f"fence={fence!r}: name the fence that you saw, as inspect() shows it")
     return fence
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Self
 
 from dibs.model.duration import spoken
@@ -38,9 +39,11 @@ class LockBusy(DibsError):
     def _text(self) -> str:
         purpose = f" for {self.purpose!r}" if self.purpose else ""
         waited = f"waited {spoken(self.waited)}" if self.waited else "did not wait"
+        is_endless = self.ttl_left == inf  # as only other programs can have it
+        left = "for ever, unless released" if is_endless else f"{spoken(max(self.ttl_left, 0))} left unless renewed"
         return (
-            f"{self.name!r} is held by {self.holder}{purpose} (fence {self.fence}, {spoken(max(self.ttl_left, 0))} "
-            f"left unless renewed, {self.waiters} waiting); {waited} (pass wait= to wait longer)"
+            f"{self.name!r} is held by {self.holder}{purpose} (fence {self.fence}, {left}, {self.waiters} waiting); "
+            f"{waited} (pass wait= to wait longer)"
         )
 
 

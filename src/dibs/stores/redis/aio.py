@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from dibs.errors import StoreRefused, StoreUnreachable
@@ -47,8 +48,13 @@ class RedisLine:
         self._is_closed = True
         if asyncio._get_running_loop() is self._loop:  # noqa: SLF001 - it is documented, and cheap
             self._hang_up()
-        elif not self._loop.is_closed():
+            return
+        try:
             self._loop.call_soon_threadsafe(self._hang_up)
+        except RuntimeError:  # the loop was closed, with the connection open
+            if self._talk is not None:
+                self._talk.drop()
+                self._talk = None
 
     def broke(self, talk: _Talk, why: str) -> None:
         """A connection is gone, and with it the one beside it."""
@@ -186,6 +192,17 @@ class _Talk(asyncio.BufferedProtocol):
         self._dialogue.end(why)
         if self.ears is not None:
             self.ears.end(why)
+
+    def drop(self) -> None:
+        """Close what a closed loop can close no more; with another kind of loop, the garbage collector must."""
+        outer: Any = self._transport
+        inner: Any = getattr(getattr(outer, "_ssl_protocol", None), "_transport", outer)
+        with suppress(AttributeError):
+            opened, inner._sock, inner._closing = inner._sock, None, True  # noqa: SLF001 - there is no other way
+            opened.close()
+            outer._closed = outer._closing = True  # noqa: SLF001 - so that nobody complains
+        if self.ears is not None:
+            self.ears.drop()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer

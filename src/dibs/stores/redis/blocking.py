@@ -5,17 +5,19 @@ The latter, the trunk, carries what is posted as well; a thread of its own reads
 
 from __future__ import annotations
 
+import os
 import select
 import socket
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from ssl import SSLSocket
 from typing import TYPE_CHECKING, Any, cast
 from weakref import ReferenceType, finalize, ref
 
-from hiredis import Reader
+from hiredis import HiredisError, Reader
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.backoff import backoff
@@ -138,7 +140,7 @@ class Call:
                     self._said(asked_at + within)
         except (TimeoutError, BlockingIOError):
             raise StoreUnreachable(self._server, after=self._now() - asked_at) from None
-        except OSError as error:
+        except (OSError, HiredisError) as error:
             raise StoreUnreachable(self._server, after=self._now() - asked_at, why=str(error)) from error
         self._used_at = asked_at
         return answer
@@ -304,7 +306,7 @@ class _Talk:
     """The trunk while it is open: one connection or, with RESP2, another one beside it for what we are told."""
 
     def __init__(self, endpoint: Endpoint, channel: str, ear: Ear, now: Callable[[], float]) -> None:
-        self._server, self._now = endpoint.server, now
+        self._server, self._now, self._pid = endpoint.server, now, os.getpid()
         self._talking, self._is_over = threading.RLock(), False  # TLS cannot be read and written at once
         self._connections: list[AbstractConnection] = []
         self._dialogues: dict[int, tuple[socket.socket, Dialogue]] = {}
@@ -321,7 +323,7 @@ class _Talk:
                 A_MOMENT
             )  # whoever posts something does not wait: a server that takes nothing is lost
         except BaseException:
-            self.close()
+            self._let_go()
             raise
 
     def say(self, data: bytes, heard: Heard) -> None:
@@ -351,12 +353,22 @@ class _Talk:
         """Tell all who wait for an answer that there will be none."""
         with self._talking:
             self._is_over = True
-        self.close()
+        self._let_go()
         for _, dialogue in self._dialogues.values():
             dialogue.end(why)
 
     def close(self) -> None:
-        """Hang up; whoever reads it wakes up."""
+        """Have the reader wake up, and hang up; in a forked child, to which the connection does not belong, let go."""
+        if self._pid != os.getpid():
+            self._let_go()
+            return
+        for opened, _ in list(self._dialogues.values()):
+            with suppress(OSError):
+                socket.socket.shutdown(
+                    opened, socket.SHUT_RDWR
+                )  # that of TLS would take its keys from under the reader
+
+    def _let_go(self) -> None:
         for connection in self._connections:
             _hang_up(connection)
 
@@ -412,7 +424,7 @@ def _live(known: ReferenceType[Trunk]) -> None:
         try:
             while known() is not None:
                 talk.read(1.0)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it was, nothing that comes after it can be read
             why = str(error) or type(error).__name__
         else:
             why = "the line was hung up"

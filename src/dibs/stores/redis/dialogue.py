@@ -36,6 +36,7 @@ NOT_DONE = {
     "NOPERM": "let its user run what dibs needs (docs/redis.md)",
     "MOVED": "name it as a cluster",
     "ASK": "name it as a cluster",
+    "CROSSSLOT": "name it as a cluster",
     "CLUSTERDOWN": "bring its cluster back",
     "TRYAGAIN": "wait until its cluster has moved the slot",
 }

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import redis
 import redis.asyncio
+import redis.asyncio.sentinel
 import redis.connection
+import redis.sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.retry import Retry
@@ -24,13 +26,26 @@ _OURS = ("retry", "retry_on_error", "retry_on_timeout", "health_check_interval",
 """What redis-py may be told and is none of its business here: we never send twice, and read by ourselves."""
 
 
+_OF_A_POOL = ("maint_", "maintenance_", "orig_", "oss_")
+"""What a pool tells the connections that it makes for itself."""
+
+
 class Endpoint:
     """A server's address, and what it is told when a connection is made."""
 
     def __init__(self, options: Mapping[str, Any], *, server: str, tls: bool) -> None:
         self.server, self._tls = server, tls
-        self._options = {name: value for name, value in options.items() if name not in _OURS}
+        self._options = {
+            name: value for name, value in options.items() if name not in _OURS and not name.startswith(_OF_A_POOL)
+        }
         self.resp = int(options.get("protocol") or 3)
+
+    def refuse_unknown(self) -> None:
+        """See that redis-py knows all its options; nothing is opened for that."""
+        try:
+            self._kind(redis.connection)(**self._all(1.0))
+        except (TypeError, ValueError, RedisError) as error:
+            raise ConfigError(f"{self.server} cannot be reached like that: {error}") from None
 
     def connect(self, within: float) -> tuple[BlockingConnection, socket.socket]:
         """A connection for threads, made within so many seconds."""
@@ -64,7 +79,7 @@ class Endpoint:
     def refused(self, error: Exception) -> StoreRefused:
         """What to tell when no connection can be had: nothing was asked yet."""
         why = str(error) or type(error).__name__
-        if isinstance(error, (AuthenticationError, ResponseError)):
+        if isinstance(error, AuthenticationError) or why.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
             return StoreRefused(self.server, after=0.0, why=why, fix="check the user and the password in the URL")
         return StoreRefused(self.server, after=0.0, why=why)
 
@@ -93,10 +108,15 @@ def endpoint(url: str) -> Endpoint:
     known = SCHEMES[scheme.lower()]
     try:
         options: dict[str, Any] = dict(cast("Any", redis.connection).parse_url(f"{known}://{rest}"))
-    except ValueError as error:
-        raise ConfigError(f"that URL names no server: {error}; use redis://[user:password@]host[:port][/db]") from error
+    except ValueError:  # its text may repeat a part of the password
+        raise ConfigError(
+            "that URL names no server: write redis://[user:password@]host[:port][/db], and marks such as / ? # @ in a "
+            "password as %2F %3F %23 %40"
+        ) from None
     options.pop("connection_class", None)
-    return Endpoint(options, server=_shown(scheme.lower(), options), tls=known == "rediss")
+    found = Endpoint(options, server=_shown(scheme.lower(), options), tls=known == "rediss")
+    found.refuse_unknown()
+    return found
 
 
 def endpoint_of(client: Any) -> Endpoint:
@@ -104,12 +124,12 @@ def endpoint_of(client: Any) -> Endpoint:
     pool = getattr(client, "connection_pool", None)
     if not isinstance(pool, (redis.ConnectionPool, redis.asyncio.ConnectionPool)):
         raise ConfigError(f"{type(client).__name__} names no store: give a URL, or a redis.Redis of one server")
-    options = dict(pool.connection_kwargs)
-    if not options.keys() & {"host", "path"}:
+    if isinstance(pool, (redis.sentinel.SentinelConnectionPool, redis.asyncio.sentinel.SentinelConnectionPool)):
         raise ConfigError(
             f"this {type(client).__name__} finds its server by itself: give the URL of one server instead"
         )
-    tls = "SSL" in pool.connection_class.__name__
+    options = dict(pool.connection_kwargs)
+    tls = issubclass(pool.connection_class, (redis.SSLConnection, redis.asyncio.SSLConnection))
     return Endpoint(options, server=_shown("rediss" if tls else "redis", options), tls=tls)
 
 

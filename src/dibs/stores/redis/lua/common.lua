@@ -31,11 +31,11 @@ local function is_of(value, owner)
 end
 
 local function fence_of(value)
-  return tonumber(string.match(value, '^[^\n]*\n1\n(%d+)\n') or '0')
+  return tonumber(string.match(value, '^[^\n]*\n1\n(%d+)\n%d+\n%d+\n[^\n]*\n[^\n]*\n') or '0')
 end
 
 local function shown(value) -- without its owner, whose secret it is
-  return string.match(value, '^[^\n]*\n(1\n.*)$') or ''
+  return string.match(value, '^[^\n]*\n(1\n%d+\n%d+\n%d+\n[^\n]*\n[^\n]*\n.*)$') or ''
 end
 
 local function note(ends) -- in the index, that there is something about this lock until then
@@ -150,7 +150,7 @@ local function ask_again(value, position) -- in how many ms, should nobody tell 
     again = math.min(again, left)
   end
   if shown(value) == '' then
-    again = math.min(again, position == 0 and SOON or LATER)
+    again = math.min(again, SOON * (position + 1), LATER) -- the first looks for all; the next for it, should it leave
   end
   return again
 end

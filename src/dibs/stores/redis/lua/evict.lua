@@ -14,7 +14,7 @@ if value and fence_of(value) ~= tonumber(ARGV[1]) then
 end
 if value then
   answer = EVICTED
-  local owner, channel = string.match(value, '^([^\n]*)\n1\n%d+\n%d+\n%d+\n([^\n.]*)') -- a thread's channel is its line's
+  local owner, channel = string.match(value, '^([^\n]*)\n1\n%d+\n%d+\n%d+\n([^\n.]*)[^\n]*\n[^\n]*\n') -- a thread's channel is its line's
   if owner then
     redis.call('PUBLISH', channel, 'evicted ' .. owner .. ' ' .. ARGV[1])
   end
