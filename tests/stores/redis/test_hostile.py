@@ -199,3 +199,15 @@ def test_an_answer_that_makes_no_sense_is_no_answer(server: Server) -> None:
             call._reader.feed(b"nonsense\r\n")
         with suppress(StoreUnreachable):
             d.try_lock("a").acquire()
+
+
+def test_another_program_s_lock_can_be_taken_away_by_the_fence_that_is_shown(face: Face, server: Server) -> None:
+    async def scene() -> None:
+        server.ask("SET", NAME, "theirs")
+        seen = (await face.inspect(NAME)).held
+        assert seen is not None
+        assert seen.fence == 0
+        assert await face.force_release(NAME, fence=seen.fence)
+        await face.release(await face.acquire(NAME, wait=LONG))
+
+    face.play(scene())

@@ -59,7 +59,6 @@ def by_task(d: Dibs) -> None:
 
 
 in_both_colours = pytest.mark.parametrize("turn", [by_thread, by_task], ids=["blocking", "asyncio"])
-in_tasks = pytest.mark.parametrize("turn", [by_task], ids=["asyncio"])  # found_bugs.txt says why not in threads
 of_both_kinds = pytest.mark.parametrize(
     "library", [redis.Redis, redis.asyncio.Redis], ids=["redis.Redis", "redis.asyncio.Redis"]
 )
@@ -168,7 +167,7 @@ def test_a_client_of_a_url_is_as_good(guarded: Server, library: type[Any], turn:
 
 
 @of_both_kinds
-@in_tasks
+@in_both_colours
 def test_a_client_speaks_tls(encrypted: Server, library: type[Any], turn: Turn) -> None:
     d = dibs.connect(library.from_url(encrypted.tls_url))
     assert repr(d).startswith(f"<Dibs rediss://{HOST}:")
@@ -192,7 +191,7 @@ def test_a_url_names_user_and_database(guarded: Server, turn: Turn, scheme: str)
     assert fences(guarded, 5)
 
 
-@in_tasks
+@in_both_colours
 @pytest.mark.parametrize("scheme", ["rediss", "valkeys"])
 def test_a_url_speaks_tls(encrypted: Server, turn: Turn, scheme: str) -> None:
     turn(dibs.connect(encrypted.tls_url.replace("rediss://", f"{scheme}://")))

@@ -91,19 +91,21 @@ class RedisWire:
 
     def drop_idle(self) -> None:
         """The server has gone, or we have."""
-        while self._idle:
-            self._idle.pop().close()
+        while (call := self._idle_one()) is not None:
+            call.close()
 
     def _take(self, give_up_at: float) -> Call:
-        while self._idle:
-            try:
-                call = self._idle.pop()
-            except IndexError:  # another thread was quicker
-                break
+        while (call := self._idle_one()) is not None:
             if call.is_fit():
                 return call
             call.close()
         return Call(self._endpoint, self._now, max(give_up_at - self._now(), 0.001))
+
+    def _idle_one(self) -> Call | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # none, or another thread was quicker
+            return None
 
     def _give_back(self, call: Call) -> None:
         if self._is_closed or len(self._idle) >= MOST_IDLE:
