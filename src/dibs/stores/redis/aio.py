@@ -235,15 +235,16 @@ class _Talk(asyncio.BufferedProtocol):
             if self._watch is None:
                 self._start_watch()
 
-    def _start_watch(self) -> None:
-        self._watch = self._loop.call_later(DEAD_AFTER, self._look)
+    def _start_watch(self, within: float = DEAD_AFTER) -> None:
+        self._watch = self._loop.call_later(within, self._look)
 
     def _look(self) -> None:
         self._watch = None
         since = self._dialogue.waiting_since
         if since is None:
             return
-        if self._line.now() - since >= DEAD_AFTER:
+        silent_for = self._line.now() - since
+        if silent_for >= DEAD_AFTER:
             self._lost("it has not answered for too long")
         else:
-            self._start_watch()
+            self._start_watch(DEAD_AFTER - silent_for)

@@ -66,7 +66,7 @@ end
 
 local function keep_for(owner, ttl) -- a ticket, and all that hangs on it
   redis.call('ZADD', expiries, text(now + ttl * 1000), owner)
-  if redis.call('PTTL', line) < ttl then
+  if redis.call('PTTL', line) < ttl or redis.call('PTTL', tickets) < ttl then
     redis.call('PEXPIRE', line, ttl)
     redis.call('PEXPIRE', tickets, ttl)
     redis.call('PEXPIRE', expiries, ttl)
@@ -83,7 +83,13 @@ local function refresh(owner, ttl)
 end
 
 local function join(owner, ttl, ticket)
-  if refresh(owner, ttl) or redis.call('ZCARD', line) >= MOST_WAITERS then
+  if redis.call('ZSCORE', line, owner) then
+    if not redis.call('HGET', tickets, owner) then -- deleted by hand, or evicted
+      redis.call('HSET', tickets, owner, ticket)
+    end
+    return keep_for(owner, ttl)
+  end
+  if redis.call('ZCARD', line) >= MOST_WAITERS then
     return
   end
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
