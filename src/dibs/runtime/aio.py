@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 USUAL = PATIENCE * 0.99
 """An ask that may take this long or longer is one of many."""
+LONGEST_CROWD = 10.0
+"""How much longer it may take while others are answered."""
 
 
 class AsyncWorld:
@@ -109,6 +111,7 @@ class AsyncWorld:
         if isinstance(outcome, StoreUnreachable):
             _fail(future, outcome)
             return
+        self._silence.broken_at = self.loop.time()
         if outcome.at is not None:
             self._ahead = outcome.at - asked_at
         if future.done():  # its asker has given up
@@ -120,10 +123,13 @@ class AsyncWorld:
 
 
 class _Silence:
-    """Ends the asks that nobody answers. Nearly all have the same time for it, so one timer will do for them."""
+    """Ends the asks that nobody answers. Nearly all have the same time for it, so one timer will do for them.
+
+    A store that answers others meanwhile is not silent: it is we who have asked more than we can hear at once.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, server: str) -> None:
-        self._loop, self._server = loop, server
+        self._loop, self._server, self.broken_at = loop, server, 0.0
         self._asks: deque[tuple[float, asyncio.Future[Any], float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -140,6 +146,7 @@ class _Silence:
         self._timer, now = None, self._loop.time()
         while self._asks:
             ends_at, future, within = self._asks[0]
+            ends_at = min(max(ends_at, self.broken_at + within), ends_at + LONGEST_CROWD)
             if not future.done() and ends_at > now:
                 self._timer = self._loop.call_at(ends_at, self._look)
                 return

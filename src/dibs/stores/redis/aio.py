@@ -109,6 +109,9 @@ class RedisLine:
         return talk
 
     def _begin(self, talk: _Talk) -> None:
+        if self._is_closed:  # a cancel that comes together with the answer is not heard
+            talk.end("the line was hung up")
+            return
         self._talk = talk
         early, self._early = self._early, []
         for data, heard, give_up_at in early:

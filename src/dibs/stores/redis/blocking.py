@@ -261,11 +261,13 @@ class Trunk:
         """It is open."""
         with self._changed:
             early, self._early = self._early, []
-            for data, heard, give_up_at in early:
-                if self.now() < give_up_at:
-                    talk.say(data, heard)
+            in_time = [post for post in early if self.now() < post[2]]
+            for data, heard, _ in in_time:
+                talk.say(data, heard)
             self._talk = talk
             self._changed.notify_all()
+        for _, heard, _ in early[: len(early) - len(in_time)]:  # the oldest are the first
+            heard(StoreRefused(self._endpoint.server, after=PATIENCE, why="no connection was had in time"))
         if self._closing.is_set():
             talk.close()
         elif self.was_open:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 import redis
@@ -22,10 +23,26 @@ if TYPE_CHECKING:
     from redis.connection import AbstractConnection as BlockingConnection
 
 SCHEMES = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss", "unix": "unix"}
-_OURS = ("retry", "retry_on_error", "retry_on_timeout", "health_check_interval", "decode_responses", "protocol")
+_OURS = (
+    "driver_info",
+    "lib_name",
+    "lib_version",
+    "retry",
+    "retry_on_error",
+    "retry_on_timeout",
+    "health_check_interval",
+    "decode_responses",
+    "protocol",
+)
 """What redis-py may be told and is none of its business here: we never send twice, and read by ourselves."""
 
 
+_SAY_LITTLE: Mapping[str, None] = dict.fromkeys(
+    ("driver_info",)
+    if "driver_info" in signature(redis.connection.AbstractConnection.__init__).parameters
+    else ("lib_name", "lib_version")
+)
+"""Has redis-py not introduce itself, which would take two more round trips."""
 _OF_A_POOL = ("maint_", "maintenance_", "orig_", "oss_")
 """What a pool tells the connections that it makes for itself."""
 
@@ -90,8 +107,9 @@ class Endpoint:
         return kinds.SSLConnection if self._tls else kinds.Connection
 
     def _all(self, within: float) -> dict[str, Any]:
-        limits = {"socket_timeout": within, "socket_connect_timeout": within}
-        return {**self._options, **limits, "protocol": self.resp}
+        half = within / 2  # once for the way there, and once for the greeting
+        limits = {"socket_timeout": half, "socket_connect_timeout": half}
+        return {**self._options, **limits, **_SAY_LITTLE, "protocol": self.resp}
 
     def _speaks_less(self, error: ResponseError) -> bool:
         """Whether the server knows only RESP2, and is to be talked to like that from now on."""

@@ -1,0 +1,86 @@
+"""Very many who wait: in order, none lost, and at next to no cost while they do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+import dibs
+from dibs.events import JoinedQueue
+from dibs.testing.contract.faces import Diary
+from tests.chaos.stage import Stage
+from tests.servers.kinds import VALKEY_9
+from tests.servers.proxy import Proxy
+from tests.servers.server import Server
+from tests.stores.redis.crowds import wait_in_line
+
+PROGRAMS, PEOPLE = 4, 2_500
+PATIENCE = 120.0
+
+pytestmark = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with Stage() as stage:
+        yield stage
+
+
+def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_are_served(
+    private_server: Server, stage: Stage
+) -> None:
+    url = private_server.url
+    with dibs.connect(url, quiet=True) as d, redis.Redis.from_url(url) as eyes:
+        lease = d.lock("a", ttl=10).acquire()
+        programs = [stage.start(wait_in_line, url, "a", 10, PEOPLE) for _ in range(PROGRAMS)]
+        for program in programs:
+            program.hear("all wait", within=PATIENCE)
+        assert len(d.inspect("a").waiters) == PROGRAMS * PEOPLE
+        assert int(str(eyes.info("memory")["used_memory"])) < 30_000_000
+        for program in programs[::2]:
+            program.kill()
+        lease.release()
+        for program in programs[1::2]:
+            assert program.hear("served", within=PATIENCE) == [PEOPLE, True, True]
+            program.ends()
+        with d.lock("a", ttl=10, wait=30):
+            pass
+        assert set(eyes.keys()) <= {b"dibs:~fence", b"dibs:~index"}
+
+
+def test_a_thousand_who_wait_for_a_thousand_locks_need_two_connections_and_a_command_a_round(
+    server: Server, proxy: Proxy
+) -> None:
+    names, ttl, rounds = [f"lock-{number}" for number in range(1_000)], 6.0, 3
+    diary = Diary()
+
+    async def main() -> None:
+        async with (
+            dibs.connect(server.url, quiet=True) as holder,
+            dibs.connect(proxy.url, observers=[diary], quiet=True) as d,
+        ):
+            leases = [await holder.lock(name, ttl=30).aacquire() for name in names]
+            visits = [asyncio.create_task(_visit(d, name, ttl)) for name in names]
+            await asyncio.to_thread(diary.wait_for, JoinedQueue, len(names))
+            said_before = len(proxy.commands)
+
+            def asks() -> int:
+                return list(proxy.commands)[said_before:].count("EVALSHA")
+
+            while asks() < rounds:  # the keeper has a connection of its own, which is opened in the first
+                await asyncio.to_thread(proxy.wait_for, commands=len(proxy.commands) + 1, within=PATIENCE)
+            assert asks() <= rounds + 1, "a round keeps all of them, and while they wait nobody else says anything"
+            assert str(server.ask("CLIENT", "LIST")).count("id=") <= 2 + 2 + 1, "ours, the holder's, and this one"
+            for lease in leases:
+                await lease.arelease()
+            assert await asyncio.gather(*visits) == [None] * len(names)
+
+    asyncio.run(main())
+
+
+async def _visit(d: dibs.Dibs, name: str, ttl: float) -> None:
+    async with d.lock(name, ttl=ttl):
+        pass
