@@ -52,14 +52,14 @@ def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_a
 
 
 def test_a_thousand_who_wait_for_a_thousand_locks_need_two_connections_and_a_command_a_round(
-    server: Server, proxy: Proxy
+    private_server: Server,
 ) -> None:
     names, ttl, rounds = [f"lock-{number}" for number in range(1_000)], 6.0, 3
     diary = Diary()
 
     async def main() -> None:
         async with (
-            dibs.connect(server.url, quiet=True) as holder,
+            dibs.connect(private_server.url, quiet=True) as holder,
             dibs.connect(proxy.url, observers=[diary], quiet=True) as d,
         ):
             leases = [await holder.lock(name, ttl=30).aacquire() for name in names]
@@ -73,12 +73,15 @@ def test_a_thousand_who_wait_for_a_thousand_locks_need_two_connections_and_a_com
             while asks() < rounds:  # the keeper has a connection of its own, which is opened in the first
                 await asyncio.to_thread(proxy.wait_for, commands=len(proxy.commands) + 1, within=PATIENCE)
             assert asks() <= rounds + 1, "a round keeps all of them, and while they wait nobody else says anything"
-            assert str(server.ask("CLIENT", "LIST")).count("id=") <= 2 + 2 + 1, "ours, the holder's, and this one"
+            assert str(private_server.ask("CLIENT", "LIST")).count("id=") <= 2 + 2 + 1, (
+                "ours, the holder's, and this one"
+            )
             for lease in leases:
                 await lease.arelease()
             assert await asyncio.gather(*visits) == [None] * len(names)
 
-    asyncio.run(main())
+    with Proxy(private_server.port) as proxy:
+        asyncio.run(main())
 
 
 async def _visit(d: dibs.Dibs, name: str, ttl: float) -> None:

@@ -176,7 +176,7 @@ def test_closing_after_the_loop_has_ended_hangs_up(private_server: Server) -> No
 
 def test_closing_a_line_of_tls_ends_its_thread_in_peace(certificate: Certificate) -> None:
     with Server(REDIS, certificate=certificate) as server:
-        for _ in range(300):
+        for _ in range(60):
             with dibs.connect(server.tls_url) as d, d.lock("a"):
                 pass
 

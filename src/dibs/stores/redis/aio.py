@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.backoff import backoff
 from dibs.model.request import PATIENCE
-from dibs.stores.redis.dialogue import Dialogue, Done, Heard
+from dibs.stores.redis.dialogue import DEAD_AFTER, READ_SIZE, Dialogue, Done, Heard
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
 
     from dibs.ports.wire import Ear
     from dibs.stores.redis.endpoint import Endpoint
-
-READ_SIZE = 65_536
-RESP2 = 2
-DEAD_AFTER = 2 * PATIENCE
-"""A connection on which an ask has had no answer for so long is given up: nobody is at the other end."""
 
 
 class RedisLine:
@@ -97,7 +92,7 @@ class RedisLine:
     async def _connected(self) -> _Talk:
         talk = _Talk(self, await self._endpoint.aconnect(PATIENCE), self._endpoint)
         try:
-            if self._endpoint.resp > RESP2:
+            if self._endpoint.tells_askers:
                 await talk.greet(self.channel)
             else:  # a connection that is told things can ask nothing: so there are two
                 await talk.greet(None)
@@ -139,7 +134,7 @@ class _Talk(asyncio.BufferedProtocol):
         self._line, self._server = line, endpoint.server
         self._loop = asyncio.get_running_loop()
         self.ears: _Talk | None = None
-        self._dialogue = Dialogue(endpoint.server, line.ear, line.now, resp=endpoint.resp)
+        self._dialogue = Dialogue(endpoint.server, line.ear, line.now)
         self._buffer = memoryview(bytearray(READ_SIZE))
         self._unsent: list[bytes] = []
         self._watch: asyncio.TimerHandle | None = None

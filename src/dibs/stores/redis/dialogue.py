@@ -10,6 +10,7 @@ from hiredis import PushNotification, Reader, ReplyError
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.asks import Push
+from dibs.model.request import PATIENCE
 from dibs.ports.store import Reply
 from dibs.stores.redis.resp import encode
 from dibs.stores.redis.scripts import ALL
@@ -22,6 +23,9 @@ Done = Callable[[StoreUnreachable | None], None]
 
 MICRO = 1_000_000
 NOTHING = object()
+READ_SIZE = 65_536
+DEAD_AFTER = 2 * PATIENCE
+"""A connection on which an ask has had no answer for so long is given up: nobody is at the other end."""
 NOT_DONE = {
     "NOSCRIPT": "ask again: it is loaded now",
     "LOADING": "wait until it has read its data",
@@ -64,19 +68,18 @@ def is_unknown_script(refusal: StoreRefused) -> bool:
     return refusal.why.startswith("NOSCRIPT")
 
 
-def _ignored(outcome: Reply | StoreUnreachable) -> None:
+def ignored(outcome: Reply | StoreUnreachable) -> None:
     """Nobody waits for this answer."""
 
 
 class Dialogue:
     """Asks that wait for their answers, first come first answered; between these, what the server tells unasked."""
 
-    def __init__(self, server: str, ear: Ear, now: Callable[[], float], *, resp: int) -> None:
+    def __init__(self, server: str, ear: Ear, now: Callable[[], float]) -> None:
         self._server, self._ear, self._now = server, ear, now
         self._reader: Any = Reader(notEnoughData=NOTHING)
         self._pending: deque[tuple[Heard, float]] = deque()
         self._is_told_only = False
-        self.resp = resp
         self.answered_at = float("-inf")
         self.needs_scripts = False
 
@@ -108,7 +111,7 @@ class Dialogue:
             self.ask(heard)
         return words
 
-    def load_scripts(self, heard: Heard = _ignored) -> bytes:
+    def load_scripts(self, heard: Heard = ignored) -> bytes:
         """What makes the server know the scripts."""
         for _ in ALL:
             self.ask(heard)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection as AsyncConnection
     from redis.connection import AbstractConnection as BlockingConnection
 
+RESP2 = 2
 SCHEMES = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss", "unix": "unix"}
 _OURS = (
     "driver_info",
@@ -56,6 +57,11 @@ class Endpoint:
             name: value for name, value in options.items() if name not in _OURS and not name.startswith(_OF_A_POOL)
         }
         self.resp = int(options.get("protocol") or 3)
+
+    @property
+    def tells_askers(self) -> bool:
+        """Whether a connection that asks is told things, too; before RESP3 that takes another one."""
+        return self.resp > RESP2
 
     def refuse_unknown(self) -> None:
         """See that redis-py knows all its options; nothing is opened for that."""
@@ -114,10 +120,15 @@ class Endpoint:
     def _speaks_less(self, error: ResponseError) -> bool:
         """Whether the server knows only RESP2, and is to be talked to like that from now on."""
         text = str(error).lower()
-        is_old = self.resp > 2 and ("hello" in text or "noproto" in text or "unknown command" in text)  # noqa: PLR2004
+        is_old = self.resp > RESP2 and ("hello" in text or "noproto" in text or "unknown command" in text)
         if is_old:
-            self.resp = 2
+            self.resp = RESP2
         return is_old
+
+
+def hang_up(connection: BlockingConnection) -> None:
+    """Close a thread's connection; in a forked child, let go of it."""
+    cast("Any", connection).disconnect()
 
 
 def endpoint(url: str) -> Endpoint:

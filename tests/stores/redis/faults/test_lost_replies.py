@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dibs.runtime.clock import boottime
-from dibs.stores.redis.aio import DEAD_AFTER
+from dibs.stores.redis.dialogue import DEAD_AFTER
 from tests.chaos.colours import BOTH
 from tests.servers.faults import Hold
 from tests.servers.kinds import VALKEY_9
