@@ -55,7 +55,7 @@ def _emptied(kind: Kind, more: str = "") -> Callable[[Callable[[], float]], Back
 
 
 def _against_memory(kind: Kind, colour: str, more: str = "") -> type:
-    case: type = store_against_memory(_emptied(kind, more), colour=colour, can_advance=False)  # type: ignore[arg-type]
+    case: type = store_against_memory(_emptied(kind, more), colour=colour, can_advance=False, examples=40)  # type: ignore[arg-type]
     return pytest.mark.skipif(kind.program() is None, reason=kind.missing)(case)
 
 

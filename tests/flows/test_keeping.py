@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from itertools import pairwise
 from math import inf
+from typing import Any
 from weakref import ref
 
 import pytest
@@ -22,7 +23,7 @@ from dibs.events import (
     StoreSilent,
     Stumbled,
 )
-from dibs.flows.desk import RETRY, owe
+from dibs.flows.desk import RETRY, Waiting, owe
 from dibs.flows.hold import EVICTED, FORGOTTEN, NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
 from dibs.flows.keeping import BATCH, leave_queues, settle
 from dibs.flows.locking import release
@@ -321,6 +322,26 @@ class TestThrownOut:
         assert bob.world.asks("leave") == [Leave("bob-1", EPOCH + 56.0)]
         assert (bob.desk.tickets, bob.desk.debts, bob.world.asks("keep")) == ({}, {}, [])
         assert scene.server.locks["a"].queue == ()
+
+    def test_one_who_gets_the_lock_just_when_the_keeper_looks_is_not_taken_for_one(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        """The flow is on another thread: it may enter, and stop waiting, between two steps of the keeper."""
+        ann.holds(REQUEST)
+        bob.start_keeper()
+        scene.spawn(bob.acquires(REQUEST))
+        scene.until(3.0)
+
+        class ThenItEnters(dict[str, Waiting]):
+            def values(self) -> Any:
+                seen = list(super().values())
+                self.clear()
+                bob.desk.inboxes.clear()
+                return seen
+
+        bob.desk.tickets = ThenItEnters(bob.desk.tickets)
+        scene.until(10.5)
+        assert (bob.world.asks("leave"), bob.world.asks("keep"), bob.desk.debts) == ([], [], {})
 
     def test_where_the_stores_time_was_never_heard_its_ticket_is_left_to_its_ttl(
         self, scene: Scene, ann: Process, bob: Process

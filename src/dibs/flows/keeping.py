@@ -204,6 +204,10 @@ def _tickets_due(world: World, desk: Desk, now: float) -> list[_Kept]:
             continue
         ticket.kept_at = now
         inbox = desk.inbox(ticket.owner)
+        if ticket is not desk.tickets.get(
+            ticket.owner
+        ):  # since we looked it has got the lock, perhaps, and stopped waiting
+            continue
         if inbox is None:  # whoever waited was thrown out by a signal, say, and could not even leave
             desk.inboxes.pop(ticket.owner, None)
             _give_up(world, desk, ticket, world.store_time())

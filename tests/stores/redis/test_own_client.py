@@ -300,7 +300,7 @@ class TestNoServer:
 
     @pytest.mark.parametrize("store", [object(), 5, b"redis://localhost", ["memory://"], redis.ConnectionPool()])
     def test_what_is_no_client(self, store: Any) -> None:
-        with pytest.raises(ConfigError, match="a URL or a redis.Redis of one server, not by"):
+        with pytest.raises(ConfigError, match=r"a URL or a redis\.Redis of one server, not by"):
             dibs.connect(store)
 
     def test_what_only_looks_like_a_client(self) -> None:
