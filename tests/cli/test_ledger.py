@@ -130,7 +130,8 @@ def test_a_contest_that_nobody_entered_proves_nothing(ledger: Ledger) -> None:
 
 def test_a_job_that_was_done_twice_for_one_second_is_a_fault(ledger: Ledger) -> None:
     ledger.note_done("a", 1, 1000)
-    assert ledger.is_done(1000)
+    assert not ledger.begin(2, 1000)
+    assert ledger.begin(2, 1001)
     ledger.note_done("b", 2, 1001)
     ledger.note_done("b", 3, 1001)
     tally = ledger.tally()
@@ -152,3 +153,13 @@ def test_a_ledger_that_somebody_is_stopped_in_is_not_free(ledger: Ledger, tmp_pa
         with other._transaction():
             assert not ledger.is_free()
         assert ledger.is_free()
+
+
+def test_a_job_that_another_has_begun_meanwhile_is_refused_though_it_is_not_done_yet(ledger: Ledger) -> None:
+    """The first was paused within the job and goes on while the second is at it."""
+    assert ledger.begin(1, 1000)
+    assert ledger.begin(2, 1000)
+    ledger.note_done("a", 1, 1000)
+    ledger.note_done("b", 2, 1000)
+    tally = ledger.tally()
+    assert (tally.refused, tally.twice) == (1, 0)

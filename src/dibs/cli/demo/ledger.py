@@ -150,9 +150,11 @@ class Ledger:
             self.forget(fence)
             return found is not None and found[1] is None
 
-    def is_done(self, tick: int) -> bool:
-        """Whether the job of that second was done."""
-        return self._db.execute("SELECT 1 FROM tick WHERE at = ?", (tick,)).fetchone() is not None
+    def begin(self, fence: int, tick: int) -> bool:
+        """Whether the job of that second is still to be done; from here on, nobody with an older fence can do it."""
+        with self._transaction() as db:
+            db.execute("UPDATE account SET newest_of_job = max(newest_of_job, ?)", (fence,))
+            return db.execute("SELECT 1 FROM tick WHERE at = ?", (tick,)).fetchone() is None
 
     def note_done(self, worker: str, fence: int, tick: int) -> None:
         """The job of that second was done; once, it is to be hoped. One who was overtaken meanwhile is refused."""

@@ -91,7 +91,7 @@ class Worker:
         while self._comes(tick):
             with suppress(LeaseLost, StoreUnreachable):
                 with self._job as lease:
-                    if not self._ledger_of_job.is_done(tick):
+                    if self._ledger_of_job.begin(lease.fence, tick):
                         self._is_over.wait(JOB_TAKES)
                         self._ledger_of_job.note_done(self._name, lease.fence, tick)
                 tick = following(tick, time.time())
@@ -114,7 +114,7 @@ class Worker:
         while await asyncio.to_thread(self._comes, tick):
             with suppress(LeaseLost, StoreUnreachable):
                 async with self._job as lease:
-                    if not self._ledger_of_job.is_done(tick):
+                    if self._ledger_of_job.begin(lease.fence, tick):
                         await asyncio.sleep(JOB_TAKES)
                         self._ledger_of_job.note_done(self._name, lease.fence, tick)
                 tick = following(tick, time.time())
