@@ -133,7 +133,7 @@ def test_a_class_of_connections_that_speaks_tls_is_not_made_to_speak_plainly(
 @in_both_colours
 def test_an_option_that_redis_py_does_not_know_is_named(server_url: str, turn: Turn) -> None:
     with pytest.raises(ConfigError, match="nonsense"):
-        turn(dibs.connect(f"{server_url}?nonsense=1"))
+        turn(dibs.connect(f"{server_url}?nonsense=1"), 0.3)
 
 
 @pytest.mark.parametrize("mark", "/?#")
@@ -159,7 +159,7 @@ def test_a_server_of_a_cluster_is_said_to_be_one(start_server: Callable[..., Ser
     server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
     assert so(lambda: "cluster_state:ok" in server.ask("CLUSTER", "INFO")).wait(LONG)
     with pytest.raises(StoreRefused, match="cluster"):
-        turn(dibs.connect(server.url))
+        turn(dibs.connect(server.url), 0.3)
 
 
 def test_closing_after_the_loop_has_ended_hangs_up(private_server: Server) -> None:
