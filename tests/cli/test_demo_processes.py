@@ -56,7 +56,7 @@ def test_no_worker_outlives_a_primary_that_was_killed_not_even_one_that_is_pause
 
 def test_a_worker_that_somebody_else_kills_is_started_again_and_that_is_no_overlap() -> None:
     with demo() as audience:
-        audience.read_until("hand-overs/s")
+        audience.read_until(r"worker-4 .*is process \d+")  # well before the demo strikes one of them itself
         os.kill(audience.pids()["worker-1"], signal.SIGKILL)
         audience.read_until(r"worker-1 was killed by somebody else; starts again as process \d+")
         audience.read_until("hand-overs/s")
