@@ -13,7 +13,7 @@ from dibs.lock import Lock, TryLock
 from dibs.model.asks import Said
 from dibs.model.names import namespace_fault
 from dibs.observe.logs import LogReader
-from dibs.options import LockOptions, TryOptions, checked_name, checked_text, refuse_unknown, request
+from dibs.options import LockOptions, TryOptions, checked_name, checked_text, request, try_request
 from dibs.runtime.blocking import run
 from dibs.runtime.engine import Engine
 from dibs.stores import open_client, open_store
@@ -81,13 +81,11 @@ class Dibs:
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """A lock to wait for: `with d.lock("report:daily", ttl="30s") as lease`, or `async with`."""
-        refuse_unknown(options, LockOptions)
         return Lock(self._engine, request(name, options), options.get("on_lost"))
 
     def try_lock(self, name: str, **options: Unpack[TryOptions]) -> TryLock:
         """A lock not to wait for: its block is entered with `None` if somebody else has it."""
-        refuse_unknown(options, TryOptions)
-        return TryLock(self._engine, request(name, {**options, "wait": 0}), options.get("on_lost"))
+        return TryLock(self._engine, try_request(name, options), options.get("on_lost"))
 
     def inspect(self, name: str) -> LockView:
         """Who holds the lock, since when, what for, and who waits; also if it is free."""

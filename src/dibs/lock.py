@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from dibs.errors import ConfigError, DibsError, LeaseLost, LockBusy
 from dibs.flows import locking
-from dibs.flows.hold import Hold
-from dibs.flows.locking import Circumstances, Denied, Watchers
+from dibs.flows.hold import Hold, Watchers
+from dibs.flows.locking import Denied
 from dibs.lease import Bearer, Lease
-from dibs.model.value import value
 from dibs.runtime import inside
 from dibs.runtime.blocking import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from types import TracebackType
 
     from dibs.model.request import Request
+    from dibs.ports.world import World
     from dibs.runtime.aio import Body
     from dibs.runtime.engine import Engine
+
+    Taking: TypeAlias = Coroutine[Any, Any, Hold | Denied]
 
 LeaseT_co = TypeVar("LeaseT_co", bound=Lease | None, covariant=True)
 
 DOING = "take a lock"
 
 
-@value
-class _Entry:
-    """One block that was entered: by whom, with what, and how to stop it."""
-
-    actor: object
-    lease: Lease | None
-    body: Body | None = None
+_Entry: TypeAlias = "tuple[object, Lease | None, Body | None]"
+"""One block that was entered: by whom, with what, and how to stop it."""
 
 
 class _Guard(Generic[LeaseT_co]):
@@ -50,25 +47,30 @@ class _Guard(Generic[LeaseT_co]):
 
     def acquire(self) -> LeaseT_co:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        return self._granted(*self._take(inside.actor()))
+        world = self._engine.blocking(DOING)
+        bearer, taking = self._taking(world, inside.actor(), self._watchers)
+        return self._granted(bearer, run(taking))
 
     async def aacquire(self) -> LeaseT_co:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        return self._granted(*await self._atake(inside.actor(), self._watchers))
+        world = self._engine.aio(DOING)
+        bearer, taking = self._taking(world, inside.actor(), self._watchers)
+        return self._granted(bearer, await taking)
 
     def __enter__(self) -> LeaseT_co:
-        me = inside.actor()
-        bearer, taken = self._take(me)
+        world, me = self._engine.blocking(DOING), inside.actor()
+        bearer, taking = self._taking(world, me, self._watchers)
+        taken = run(taking)
         lease = self._granted(bearer, taken)
-        self._entered(me, lease, taken)
+        self._entered(me, lease, taken, None)
         return lease
 
     async def __aenter__(self) -> LeaseT_co:
-        from dibs.runtime.aio import Body  # noqa: PLC0415 - see Engine.aio
-
-        body = Body()
+        world = self._engine.aio(DOING)
+        body = world.body()
         me = body.task or inside.actor()
-        bearer, taken = await self._atake(me, (body.stop, *self._watchers))
+        bearer, taking = self._taking(world, me, (body.stop, *self._watchers))
+        taken = await taking
         lease = self._granted(bearer, taken)
         self._entered(me, lease, taken, body)
         return lease
@@ -78,48 +80,46 @@ class _Guard(Generic[LeaseT_co]):
     ) -> None:
         trouble: DibsError | None = None
         try:
-            if (lease := self._left().lease) is not None:
+            _, lease, _ = self._left()
+            if lease is not None:
                 lease.release()
         except DibsError as raised:
             trouble = raised
         finally:
             inside.leave()
-        _settle(error, trouble)
+        if trouble is not None:
+            _settle(error, trouble)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        stopped: LeaseLost | None = None
         trouble: DibsError | None = None
         try:
-            entry = self._left()
-            stopped = None if entry.body is None else entry.body.leave(error)
-            if entry.lease is not None:
-                await entry.lease.arelease()
+            _, lease, body = self._left()
+            if body is not None and (stopped := body.leave(error)) is not None:
+                trouble, error = stopped, None
+            if lease is not None:
+                await lease.arelease()
         except DibsError as raised:
             trouble = raised
         finally:
             inside.leave()
-        _settle(None if stopped else error, trouble or stopped)
+        if trouble is not None:
+            _settle(error, trouble)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} ttl={self._request.ttl:g}s open={len(self._entries)}>"
 
-    def _take(self, me: object) -> tuple[Bearer, Hold | Denied]:
-        bearer, world, desk = Bearer(), self._engine.blocking(DOING), self._engine.desk
-        by = Circumstances(inside.hold_here(desk, self._request.name, me), self._watchers, bearer)
-        return bearer, run(locking.acquire(world, desk, self._request, by))
-
-    async def _atake(self, me: object, watchers: Watchers) -> tuple[Bearer, Hold | Denied]:
-        bearer, world, desk = Bearer(), self._engine.aio(DOING), self._engine.desk
-        by = Circumstances(inside.hold_here(desk, self._request.name, me), watchers, bearer)
-        return bearer, await locking.acquire(world, desk, self._request, by)
+    def _taking(self, world: World, me: object, watchers: Watchers) -> tuple[Bearer, Taking]:
+        bearer, desk = Bearer(), self._engine.desk
+        here = inside.hold_here(desk, self._request.name, me)
+        return bearer, locking.acquire(world, desk, self._request, inside=here, watchers=watchers, bearer=bearer)
 
     def _granted(self, bearer: Bearer, taken: Hold | Denied) -> LeaseT_co:
         raise NotImplementedError
 
-    def _entered(self, me: object, lease: Lease | None, taken: Hold | Denied, body: Body | None = None) -> None:
-        self._entries.append(_Entry(me, lease, body))
+    def _entered(self, me: object, lease: Lease | None, taken: Hold | Denied, body: Body | None) -> None:
+        self._entries.append((me, lease, body))
         if isinstance(taken, Hold):
             inside.enter(self._engine.desk, taken, me)
 
@@ -131,7 +131,7 @@ class _Guard(Generic[LeaseT_co]):
         entries = list(self._entries)
         if len(entries) != 1:
             me = inside.actor()
-            mine = [entry for entry in entries if entry.actor == me]
+            mine = [entry for entry in entries if entry[0] == me]
             if not mine:
                 raise ConfigError(
                     f"cannot tell which of {len(entries)} open blocks of {self.name!r} is left here: give each block "
@@ -158,10 +158,8 @@ class TryLock(_Guard[Lease | None]):
         return None if isinstance(taken, Denied) else Lease(self._engine, taken, bearer)
 
 
-def _settle(error: BaseException | None, trouble: DibsError | None) -> None:
+def _settle(error: BaseException | None, trouble: DibsError) -> None:
     """The body's own exception wins; a lost lease or a failed release is a note on it."""
-    if trouble is None:
-        return
     if error is None:
         raise trouble
     if not (isinstance(error, LeaseLost) and isinstance(trouble, LeaseLost) and error.fence == trouble.fence):

@@ -42,16 +42,30 @@ class LockOptions(TryOptions, total=False):
     """How long to wait for it; `None`, the default, is as long as it takes."""
 
 
+_OF_A_TRY = frozenset(TryOptions.__annotations__)
+_OF_A_LOCK = _OF_A_TRY | {"wait"}
+
+
 def request(name: str, options: LockOptions) -> Request:
     """The wish, checked; a `ConfigError` names the value that is wrong and what would be right."""
-    _refuse_unless_callable(options.get("on_lost"))
+    if not options.keys() <= _OF_A_LOCK:
+        raise _unknown(options, _OF_A_LOCK)
     get = options.get
+    if (callback := get("on_lost")) is not None and not callable(callback):
+        raise ConfigError(f"on_lost={callback!r}: give a function that takes the LeaseLost, or leave it out")
     said = (get("ttl", TTL), get("wait"), get("purpose", ""), get("renew", True), get("max_hold"))
     try:
         terms = _remembered_terms(*said)
     except TypeError:  # nothing that could be right
         terms = _terms(*said)
     return Request(checked_name(name), *terms)
+
+
+def try_request(name: str, options: TryOptions) -> Request:
+    """The same for one who does not wait."""
+    if not options.keys() <= _OF_A_TRY:
+        raise _unknown(options, _OF_A_TRY)
+    return request(name, {**options, "wait": 0})
 
 
 _Terms: TypeAlias = tuple[float, float | None, str, bool, float | None]
@@ -73,13 +87,6 @@ def _terms(ttl: Any, wait: Any, purpose: Any, renew: Any, max_hold: Any) -> _Ter
 _remembered_terms = lru_cache(256, typed=True)(_terms)
 
 
-def refuse_unknown(options: Mapping[str, object], known: type[LockOptions | TryOptions]) -> None:
-    """Say which keyword is not known here, and which are."""
-    names = [*TryOptions.__annotations__, *(["wait"] if known is LockOptions else [])]
-    if unknown := sorted(options.keys() - names):
-        raise ConfigError(f"no such option here: {', '.join(unknown)}; there are {', '.join(sorted(names))}")
-
-
 def checked_name(name: str) -> str:
     """The name, if a lock may have it."""
     if fault := lock_fault(name):
@@ -94,9 +101,10 @@ def checked_text(option: str, text: str) -> str:
     return text
 
 
-def _refuse_unless_callable(callback: object) -> None:
-    if callback is not None and not callable(callback):
-        raise ConfigError(f"on_lost={callback!r}: give a function that takes the LeaseLost, or leave it out")
+def _unknown(options: Mapping[str, object], known: frozenset[str]) -> ConfigError:
+    """Says which keyword is not known here, and which are."""
+    unknown = sorted(options.keys() - known)
+    return ConfigError(f"no such option here: {', '.join(unknown)}; there are {', '.join(sorted(known))}")
 
 
 def _yes_or_no(option: str, value: object) -> bool:

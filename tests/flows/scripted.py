@@ -17,7 +17,7 @@ from dibs.events import Event
 from dibs.flows.desk import Desk
 from dibs.flows.hold import Hold
 from dibs.flows.keeping import Keeper
-from dibs.flows.locking import Circumstances, Denied, acquire
+from dibs.flows.locking import Denied, acquire
 from dibs.model.asks import Acquire, Evict, Leave, Push
 from dibs.model.request import Request
 from dibs.ports.store import Command
@@ -213,7 +213,7 @@ class Process:
         watchers: Sequence[Callable[[Any], object]] = (),
         bearer: object = None,
     ) -> Coroutine[Any, Any, Hold | Denied]:
-        return acquire(self.world, self.desk, request, Circumstances(inside, watchers, bearer))
+        return acquire(self.world, self.desk, request, inside=inside, watchers=watchers, bearer=bearer)
 
     def holds(
         self,
@@ -303,7 +303,7 @@ class ScriptedWorld:
     def listen(self, owner: str) -> ScriptedInbox:
         return ScriptedInbox(self._process)
 
-    async def ask(self, command: Command[T], within: float) -> T:
+    async def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> T:
         def arrange(task: Task[Any]) -> None:
             awaits, asked_at = task.awaits, self._scene.now
             silence = StoreUnreachable(self._process.desk.server, after=within)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,12 @@ from dibs.errors import LeaseLost
 from dibs.model.tenure import Tenure, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from weakref import ReferenceType
 
     from dibs.model.request import Request
+
+Watchers = Sequence[Callable[[LeaseLost], object]]
+"""Whom to tell when a lease is lost."""
 
 RAN_OUT = "its time ran out before the store answered a renewal"
 REACHED_MAX_HOLD = "it reached its max_hold"
@@ -25,7 +27,6 @@ LONG = 10
 """A hold of more TTLs than this is told: a hung job must not hold for ever unseen."""
 
 
-@dataclass(slots=True, eq=False)
 class Hold:
     """A grant in use: how far it is trusted by now, and how it ended.
 
@@ -33,24 +34,26 @@ class Hold:
     and what must happen once is taken from a set (`remove` has one winner).
     """
 
-    request: Request
-    owner: str
-    fence: int
-    tenure: Tenure
-    waited: float = 0.0
-    bar_until: float | None = None
-    watchers: Sequence[Callable[[LeaseLost], object]] = ()
     retry_at: float = 0.0
     unanswered_since: float | None = None
     lost_because: str | None = None
     is_over: bool = False
     bearer: ReferenceType[object] | None = None
-    name: str = field(init=False)
-    _granted_at: float = field(init=False)
-    _still_to_do: set[str] = field(default_factory={"end", "tell", "warn"}.copy)
 
-    def __post_init__(self) -> None:
-        self.name, self._granted_at = self.request.name, self.tenure.asked_at
+    def __init__(
+        self,
+        request: Request,
+        owner: str,
+        fence: int,
+        tenure: Tenure,
+        waited: float = 0.0,
+        bar_until: float | None = None,
+        watchers: Watchers = (),
+    ) -> None:
+        self.request, self.name, self.owner, self.fence = request, request.name, owner, fence
+        self.tenure, self._granted_at, self.waited = tenure, tenure.asked_at, waited
+        self.bar_until, self.watchers = bar_until, watchers
+        self._still_to_do = {"end", "tell", "warn"}
 
     def loss(self) -> LeaseLost | None:
         """The loss as an error, if there was one."""
@@ -78,13 +81,14 @@ class Hold:
             self.lost_because = reason
 
     def end(self) -> bool:
-        """Let go, whatever the store says; true for the first who does."""
-        self.is_over = True
+        """Let go, whatever the store says; true for the first who does. That it is dropped matters no more."""
+        self.is_over, self.bearer = True, None
         return self._once("end")
 
     def is_forsaken(self) -> bool:
         """Whether nobody has the lease any more who could release it."""
-        return self.bearer is not None and self.bearer() is None
+        bearer = self.bearer
+        return bearer is not None and bearer() is None
 
     def first_to_tell(self) -> bool:
         """True for the one who is to tell of the loss."""

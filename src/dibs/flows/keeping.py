@@ -197,17 +197,17 @@ def _leases_due(desk: Desk, now: float) -> list[_Kept]:
 
 
 def _tickets_due(world: World, desk: Desk, now: float) -> list[_Kept]:
-    """The tickets to keep alive. A hung loop's is let go, or it would eat one TTL after another."""
-    due: list[_Kept] = []
-    for ticket in list(desk.tickets.values()):
-        if ticket.keep_at > now:
+    """The tickets to keep alive, now or soon. A hung loop's is let go, or it would eat one TTL after another."""
+    tickets, due = list(desk.tickets.values()), list[_Kept]()
+    if all(ticket.keep_at > now for ticket in tickets):
+        return due
+    for ticket in tickets:
+        if ticket.keep_at > now + ticket.ttl / 6:
             continue
         ticket.kept_at = now
         inbox = desk.inbox(ticket.owner)
-        if ticket is not desk.tickets.get(
-            ticket.owner
-        ):  # since we looked it has got the lock, perhaps, and stopped waiting
-            continue
+        if desk.tickets.get(ticket.owner) is not ticket:
+            continue  # since we looked it has stopped waiting: it may have got the lock
         if inbox is None:  # whoever waited was thrown out by a signal, say, and could not even leave
             desk.inboxes.pop(ticket.owner, None)
             _give_up(world, desk, ticket, world.store_time())

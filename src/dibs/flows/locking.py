@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from weakref import ref
 
 from dibs import events
 from dibs.errors import ClientClosed, LeaseLost, SelfDeadlock, StoreRefused, StoreUnreachable
 from dibs.flows.asking import ask
 from dibs.flows.desk import Waiting, note_debt, owe, tell_loss
-from dibs.flows.hold import EVICTED, FORGOTTEN, Hold
-from dibs.model.asks import Acquire, Busy, Granted, Held, Leave, Queued, Renew, Said, StillQueued
+from dibs.flows.hold import EVICTED, FORGOTTEN, Hold, Watchers
+from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Held, Leave, Queued, Renew, Said, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from dibs.ports.world import World
 
 
-Watchers = Sequence[Callable[[LeaseLost], object]]
-
-
 @value
 class Denied:
     """Somebody else had the lock for as long as we were told to wait."""
@@ -36,23 +33,22 @@ class Denied:
     waited: float
 
 
-@value
-class Circumstances:
-    """Who asks: what it is inside of already, whom to tell of a loss, and the object that stands for the lease."""
+async def acquire(
+    world: World,
+    desk: Desk,
+    request: Request,
+    *,
+    inside: Hold | None = None,
+    watchers: Watchers = (),
+    bearer: object = None,
+) -> Hold | Denied:
+    """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await.
 
-    inside: Hold | None = None
-    watchers: Watchers = ()
-    bearer: object = None
-
-
-ALONE = Circumstances()
-
-
-async def acquire(world: World, desk: Desk, request: Request, by: Circumstances = ALONE) -> Hold | Denied:
-    """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await."""
-    if by.inside is not None:
-        _refuse_self_deadlock(world, request, by.inside)
-    asking = _Asking(world, desk, request, by)
+    `inside` is what the asker holds of that lock already; the `bearer` stands for the lease: drop it, and it is over.
+    """
+    if inside is not None:
+        _refuse_self_deadlock(world, request, inside)
+    asking = _Asking(world, desk, request, watchers, bearer)
     try:
         outcome = await asking.outcome()
     except GeneratorExit:  # thrown away, by the garbage collector perhaps: this is no place to talk to a store
@@ -141,88 +137,91 @@ def _refuse_self_deadlock(world: World, request: Request, inside: Hold) -> None:
 class _Asking:
     """One owner on its way to the lock."""
 
-    _tenure: Tenure
+    _has_asked = _was_granted = False
+    _tries = 0
+    _may_land_until = 0.0
+    """Until when an ask of ours that was not answered may still land: our leave must bar it."""
+    _given_up_until = 0.0
+    """The same, without the ask that is under way."""
+    _void: frozenset[int] = frozenset()
 
-    def __init__(self, world: World, desk: Desk, request: Request, by: Circumstances) -> None:
-        self._world, self._desk, self._request, self._by = world, desk, request, by
+    def __init__(self, world: World, desk: Desk, request: Request, watchers: Watchers, bearer: object) -> None:
+        self._world, self._desk, self._request = world, desk, request
+        self._watchers, self._bearer = watchers, bearer
         self._owner = world.token()
         self._inbox = world.listen(self._owner)
         self.began_at = self._asked_at = self._silent_since = world.now()
         self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
-        self._has_asked = self._was_granted = False
-        self._tries = 0
-        self._unanswered: list[float] = []
-        self._void: set[int] = set()
 
     async def outcome(self) -> Hold | Busy:
         """Ask until the answer settles it."""
-        self._desk.inboxes[self._owner] = ref(self._inbox)
+        world, desk = self._world, self._desk
+        desk.inboxes[self._owner] = ref(self._inbox)
         while True:
+            if desk.is_closed:
+                raise ClientClosed("wait for a lock")
+            now = self._asked_at = world.now()
+            ends_at = min(now + PATIENCE, self._patient_until())
             try:
-                answer = await self._ask_once()
+                store_time = world.store_time()
+                if store_time is None:
+                    store_time = await world.ask(desk.store.time(), max(ends_at - now, A_MOMENT))
+                    self._asked_at = world.now()
+                answer = await self._ask(store_time, ends_at)
+                self._may_land_until = self._given_up_until
+                settled = await self._turn(answer) if isinstance(answer, Queued) else self._settled(answer)
             except StoreUnreachable as silence:
                 await self._bear(silence)
                 continue
-            if isinstance(answer, Busy):
-                return answer
-            if isinstance(answer, Granted):
-                settled: Hold | Busy | None = self._enter(answer.fence, self._tenure)
-            else:
-                settled = await self._turn(answer)
             if settled is not None:
                 return settled
-            self._silent_since, self._tries = self._world.now(), 0
+            self._silent_since, self._tries = world.now(), 0
 
     def leave(self, *, to_the_keeper: bool = False) -> None:
         """Take back whatever the store may still have of us; who was told no and did not queue has left nothing."""
-        if self._unanswered or self._was_granted or (self._has_asked and self._request.is_patient):
-            tell = note_debt if to_the_keeper else owe
-            tell(self._world, self._desk, self._request.name, Leave(self._owner, self._bar()), ttl=self._request.ttl)
+        if self._may_land_until or self._was_granted or (self._has_asked and self._request.is_patient):
+            tell, leave = note_debt if to_the_keeper else owe, Leave(self._owner, self._may_land_until or None)
+            tell(self._world, self._desk, self._request.name, leave, ttl=self._request.ttl)
 
     def close(self) -> None:
         """Stop waiting."""
         self._desk.tickets.pop(self._owner, None)
         self._desk.inboxes.pop(self._owner, None)
 
-    async def _ask_once(self) -> Granted | Queued | Busy:
-        if self._desk.is_closed:
-            raise ClientClosed("wait for a lock")
-        world, store, request = self._world, self._desk.store, self._request
-        now = world.now()
-        ends_at = min(now + PATIENCE, self._patient_until())
-        store_time = world.store_time()
-        if store_time is None:
-            store_time = await world.ask(store.time(), max(ends_at - now, A_MOMENT))
-            now = world.now()
-        self._asked_at, within = now, max(ends_at - now, A_MOMENT)
+    def _ask(self, store_time: float, ends_at: float) -> Awaitable[AcquireAnswer]:
+        desk, request = self._desk, self._request
+        within = max(ends_at - self._asked_at, A_MOMENT)
+        not_after = store_time + min(request.ttl, within)
+        self._has_asked, self._may_land_until = True, max(self._given_up_until, not_after)
         wish = Acquire(
             self._owner,
             request.ttl,
-            not_after=store_time + min(request.ttl, within),
-            channel=self._inbox.channel,
-            who=self._desk.who,
-            purpose=request.purpose,
-            seen=self._desk.seen_fence,
+            not_after,
+            self._inbox.channel,
+            desk.who,
+            request.purpose,
+            desk.seen_fence,
             queue=request.is_patient,
         )
-        # Until it is answered, this ask may still land when we have left: our leave must bar it.
-        self._has_asked = True
-        self._unanswered.append(wish.not_after)
-        try:
-            answer = await world.ask(store.acquire(request.name, wish), within)
-        except StoreRefused:
-            self._unanswered.pop()
-            raise
-        self._unanswered.pop()
-        self._was_granted = isinstance(answer, Granted)
-        self._tenure = Tenure(request.ttl, now)
-        if answer is Said.REFUSED or (self._was_granted and self._tenure.trusted_until <= world.now()):
-            silent_for = world.now() - self._silent_since
-            raise StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
-        return answer
+        return self._world.ask(desk.store.acquire(request.name, wish), within, exactly=bool(request.wait))
+
+    def _settled(self, answer: Granted | Busy | Literal[Said.REFUSED]) -> Hold | Busy | None:
+        """What an answer comes to that is not to wait."""
+        if isinstance(answer, Granted):
+            tenure, now = Tenure(self._request.ttl, self._asked_at), self._world.now()
+            self._was_granted = True
+            if tenure.trusted_until > now:
+                return self._enter(answer.fence, tenure, now)
+        elif isinstance(answer, Busy):
+            return answer
+        silent_for = self._world.now() - self._silent_since
+        raise StoreUnreachable(self._desk.server, after=silent_for, why="it is too far away for this TTL")
 
     async def _bear(self, silence: StoreUnreachable) -> None:
         """Bear the silence for a while, while patience lasts: the next try is a new ask by the same owner."""
+        if isinstance(silence, StoreRefused):  # surely not done
+            self._may_land_until = self._given_up_until
+        self._given_up_until = self._may_land_until
         now = self._world.now()
         if now > self._asked_at + 2 * PATIENCE:  # so long no ask lasts: we were stopped ourselves
             self._silent_since = now
@@ -241,8 +240,8 @@ class _Asking:
         while True:
             wake = await self._inbox.next(max(min(ask_at, self._give_up_at) - self._world.now(), 0.0))
             if isinstance(wake, Handed):
-                tenure = Tenure(self._request.ttl, wake.asked_at)
-                return None if tenure.is_stale(self._world.now()) else self._enter(wake.fence, tenure)
+                tenure, now = Tenure(self._request.ttl, wake.asked_at), self._world.now()
+                return None if tenure.is_stale(now) else self._enter(wake.fence, tenure, now)
             if wake is None:  # nothing came: it is time to ask again, or to give up
                 is_over = self._world.now() >= self._give_up_at
                 return Busy(place.held, place.position + 1) if is_over else None
@@ -251,7 +250,7 @@ class _Asking:
             if isinstance(wake, StillQueued):
                 ask_at = self._world.now() + wake.ask_again_in
             else:
-                self._void.add(wake.fence)
+                self._void |= {wake.fence}
 
     def _stand_in_queue(self, place: Queued) -> None:
         request = self._request
@@ -261,14 +260,15 @@ class _Asking:
         self._desk.tickets[self._owner] = waiting
         self._desk.look_after(waiting.keep_at)
 
-    def _enter(self, fence: int, tenure: Tenure) -> Hold | None:
+    def _enter(self, fence: int, tenure: Tenure, now: float) -> Hold | None:
         """Begin to hold, unless the grant was taken back. That it can be trusted has just been seen."""
         if fence in self._void:
             return None
-        now, desk = self._world.now(), self._desk
-        hold = Hold(self._request, self._owner, fence, tenure, now - self.began_at, self._bar(), self._by.watchers)
-        if self._by.bearer is not None:
-            hold.bearer = ref(self._by.bearer, lambda _: desk.abandon(hold))
+        desk = self._desk
+        bar = self._may_land_until or None
+        hold = Hold(self._request, self._owner, fence, tenure, now - self.began_at, bar, self._watchers)
+        if self._bearer is not None:
+            hold.bearer = ref(self._bearer, lambda _: desk.abandon(hold))
         desk.enrol(hold)
         if desk.is_closed:  # looked at after enrolling, while closing looks at what is enrolled after saying so
             desk.strike(hold)
@@ -279,6 +279,3 @@ class _Asking:
             desk.nudge()
         desk.tell(events.Acquired(self._request.name, fence, hold.waited))
         return hold
-
-    def _bar(self) -> float | None:
-        return max(self._unanswered) if self._unanswered else None

@@ -11,6 +11,8 @@ SIDES = ("bars", "expiries", "fence", "index", "line", "tickets")
 """What stores keep beside a lock, under its name, a `~` and one of these."""
 
 _TAGGED = re.compile(r"[^{]*\{[^}]+\}")
+_PLAIN = re.compile(rf"[a-zA-Z0-9:._/-]{{1,{LONGEST}}}")
+"""As nearly all names are: there is nothing wrong with these."""
 
 
 def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
@@ -24,6 +26,8 @@ def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
 
 def lock_fault(name: object) -> str | None:
     """What is wrong with a lock's name. It may be used on every store if it may be on one."""
+    if isinstance(name, str) and _PLAIN.fullmatch(name):
+        return None
     if fault := name_fault(name):
         return fault
     name = str(name)

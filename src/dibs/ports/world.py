@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from dibs.errors import StoreUnreachable
@@ -82,8 +82,11 @@ class World(Protocol):
         """An inbox for one who is about to ask under this name."""
         ...
 
-    async def ask(self, command: Command[T], within: float) -> T:
-        """Send once and wait for the answer; `StoreUnreachable` when there is none in time."""
+    def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> Awaitable[T]:
+        """Send once and wait for the answer; `StoreUnreachable` when there is none in time.
+
+        Unless it has to be `exactly`, it may be longer while the store answers others: then it is not silent, but busy.
+        """
         ...
 
     async def ask_all(

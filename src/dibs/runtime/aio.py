@@ -31,10 +31,10 @@ class AsyncWorld:
     """Tasks, a wire that calls back, and inboxes that tasks await."""
 
     def __init__(self, wire: Line, now: Callable[[], float], server: str) -> None:
-        self.now, self.token = now, new_token
+        self.now, self.token, self.body = now, new_token, Body
         self.loop = asyncio.get_running_loop()
         self._wire, self._server = wire, server
-        self._silence = _Silence(self.loop, server)
+        self._silence = _Silence(self.loop, now, server)
         self._ahead: float | None = None
         self._ran_at = now()
 
@@ -42,27 +42,28 @@ class AsyncWorld:
         return None if self._ahead is None else self.now() + self._ahead
 
     def listen(self, owner: str) -> AsyncInbox:
-        self._ran_at = self.now()
         return AsyncInbox(self, self._wire.channel)
 
-    async def ask(self, command: Command[T], within: float) -> T:
-        future = self._sent(command)
+    def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> asyncio.Future[T]:
+        asked_at = self._ran_at = self.now()
+        future: asyncio.Future[T] = asyncio.Future(loop=self.loop)
+        self._wire.post(command.words, command.node, partial(self._heard, command.read, asked_at, future))
         if future.done():
-            return future.result()
-        if within >= USUAL:
-            self._silence.watch(future, within)
-            return await future
-        give_up = self.loop.call_later(within, _fail, future, StoreUnreachable(self._server, after=within))
-        try:
-            return await future
-        finally:
-            give_up.cancel()
+            return future
+        if USUAL <= within <= PATIENCE and not exactly:
+            self._silence.asks[future] = asked_at
+            if self._silence.is_unwatched:
+                self._silence.watch()
+        elif within < inf:
+            give_up = self.loop.call_later(within, _fail, future, StoreUnreachable(self._server, after=within))
+            future.add_done_callback(lambda _: give_up.cancel())
+        return future
 
     async def ask_all(
         self, commands: Sequence[Command[T]], within: float, enough: Callable[[Sequence[Outcome[T] | None]], bool]
     ) -> Sequence[Outcome[T] | None]:
         known: Callable[[asyncio.Future[T]], Outcome[T] | None] = _known
-        futures = [self._sent(command) for command in commands]
+        futures = [self.ask(command, inf) for command in commands]
         give_up_at = self.now() + within
         while True:
             outcomes = [known(future) for future in futures]
@@ -77,7 +78,7 @@ class AsyncWorld:
             if future.exception() is None:
                 heard(future.result())
 
-        future = self._sent(command)
+        future = self.ask(command, inf)
         if future.done():
             answered(future)
         else:
@@ -99,25 +100,26 @@ class AsyncWorld:
     def _beat(self) -> None:
         self._ran_at = self.now()
 
-    def _sent(self, command: Command[T]) -> asyncio.Future[T]:
-        """Send now; an answer that comes when its asker has given up is only looked at for the store's time."""
-        future: asyncio.Future[T] = asyncio.Future(loop=self.loop)
-        self._wire.post(command.words, command.node, partial(self._heard, command, self.now(), future))
-        return future
-
     def _heard(
-        self, command: Command[T], asked_at: float, future: asyncio.Future[T], outcome: Reply | StoreUnreachable
+        self,
+        read: Callable[[Any], T],
+        asked_at: float,
+        future: asyncio.Future[T],
+        outcome: Reply | StoreUnreachable,
     ) -> None:
+        """An answer that comes when its asker has given up is only looked at for the store's time."""
+        silence = self._silence
+        silence.asks.pop(future, None)
         if isinstance(outcome, StoreUnreachable):
             _fail(future, outcome)
             return
-        self._silence.broken_at = self.loop.time()
+        silence.broken_at = self.now()
         if outcome.at is not None:
             self._ahead = outcome.at - asked_at
-        if future.done():  # its asker has given up
+        if future.done():
             return
         try:
-            future.set_result(command.read(outcome.value))
+            future.set_result(read(outcome.value))
         except Exception as error:  # noqa: BLE001 - a reply nobody can read is its asker's trouble, not the wire's
             future.set_exception(error)
 
@@ -128,53 +130,51 @@ class _Silence:
     A store that answers others meanwhile is not silent: it is we who have asked more than we can hear at once.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, server: str) -> None:
-        self._loop, self._server, self.broken_at = loop, server, 0.0
-        self._asks: deque[tuple[float, asyncio.Future[Any], float]] = deque()
-        self._timer: asyncio.TimerHandle | None = None
+    def __init__(self, loop: asyncio.AbstractEventLoop, now: Callable[[], float], server: str) -> None:
+        self._loop, self._now, self._server = loop, now, server
+        self.asks: dict[asyncio.Future[Any], float] = {}
+        """When each was asked that is not answered yet, the oldest first."""
+        self.broken_at, self.is_unwatched = -inf, True
 
-    def watch(self, future: asyncio.Future[Any], within: float) -> None:
-        """Fail it then, unless it is done by that time."""
-        asks = self._asks
-        while asks and asks[0][1].done():
-            asks.popleft()
-        asks.append((self._loop.time() + within, future, within))
-        if self._timer is None:
-            self._timer = self._loop.call_later(within, self._look)
+    def watch(self, within: float = PATIENCE) -> None:
+        """Look then what is still not answered."""
+        self.is_unwatched = False
+        self._loop.call_later(within, self._look)
 
     def _look(self) -> None:
-        self._timer, now = None, self._loop.time()
-        while self._asks:
-            ends_at, future, within = self._asks[0]
-            ends_at = min(max(ends_at, self.broken_at + within), ends_at + LONGEST_CROWD)
-            if not future.done() and ends_at > now:
-                self._timer = self._loop.call_at(ends_at, self._look)
+        self.is_unwatched, now = True, self._now()
+        for future, asked_at in list(self.asks.items()):
+            ends_at = min(max(asked_at, self.broken_at), asked_at + LONGEST_CROWD) + PATIENCE
+            if ends_at > now:
+                self.watch(ends_at - now)
                 return
-            _fail(future, StoreUnreachable(self._server, after=within))
-            self._asks.popleft()
+            del self.asks[future]
+            _fail(future, StoreUnreachable(self._server, after=PATIENCE))
 
 
 class AsyncInbox:
     """Wake-ups that a task awaits."""
 
+    _waiter: asyncio.Future[None] | None = None
+
     def __init__(self, world: AsyncWorld, channel: str) -> None:
-        self.channel, self.ran_at = channel, world.ran_at
-        self._loop = world.loop
+        self.channel, self._world = channel, world
         self._wakes: deque[Wake] = deque()
-        self._waiter: asyncio.Future[None] | None = None
 
     def put(self, wake: Wake) -> None:
         self._wakes.append(wake)
-        if asyncio._get_running_loop() is self._loop:  # noqa: SLF001 - it is documented, and cheap
+        loop = self._world.loop
+        if asyncio._get_running_loop() is loop:  # noqa: SLF001 - it is documented, and cheap
             self._ring()
             return
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._ring)
+            loop.call_soon_threadsafe(self._ring)
 
     async def next(self, within: float) -> Wake | None:
         if not self._wakes and within > 0:
-            self._waiter = self._loop.create_future()
-            timer = None if within == inf else self._loop.call_later(within, self._ring)
+            loop = self._world.loop
+            self._waiter = loop.create_future()
+            timer = None if within == inf else loop.call_later(within, self._ring)
             try:
                 await self._waiter
             finally:
@@ -184,9 +184,13 @@ class AsyncInbox:
         return self._wakes.popleft() if self._wakes else None
 
     def arrived(self) -> Sequence[Wake]:
-        wakes = list(self._wakes)
-        self._wakes.clear()
+        if not self._wakes:
+            return ()
+        wakes, self._wakes = self._wakes, deque()
         return wakes
+
+    def ran_at(self) -> float:
+        return self._world.ran_at()
 
     def _ring(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -55,7 +55,7 @@ class BlockingWorld:
             return BlockingInbox(self._wire.channel, self.now)
         return ListeningInbox(owner, sleeper, self.now)
 
-    async def ask(self, command: Command[T], within: float) -> T:
+    async def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> T:
         asked_at = self.now()
         reply = self._wire.send(command.words, command.node, within)
         if reply.at is not None:

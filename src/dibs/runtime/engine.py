@@ -20,6 +20,7 @@ from dibs.runtime.clock import boottime
 from dibs.runtime.keeper import KeeperThread, KeeperWorld
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable, Sequence
 
     from dibs.errors import LeaseLost
@@ -54,13 +55,13 @@ class Engine:
         if self._is_closed:
             raise ClientClosed(doing)
         loop = asyncio.get_running_loop()
-        world = self._loops.get(id(loop))
-        if world is None or world.loop is not loop:
+        world = self._loops.get(loop)
+        if world is None:
             from dibs.runtime.aio import AsyncWorld  # noqa: PLC0415 - as above
 
             self._hang_up_closed_loops()
             wire = self.backend.aio(self.desk, boottime)
-            world = self._loops[id(loop)] = AsyncWorld(wire, boottime, self.backend.server)
+            world = self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
         return world
 
     def serves(self, desk: Desk) -> bool:
@@ -127,14 +128,14 @@ class Engine:
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)
-        self._loops: dict[int, AsyncWorld] = {}
+        self._loops: dict[AbstractEventLoop, AsyncWorld] = {}
         self._closing = threading.Lock()
 
     def _hang_up_closed_loops(self) -> None:
-        for number, world in list(self._loops.items()):
-            if world.loop.is_closed():
+        for loop, world in list(self._loops.items()):
+            if loop.is_closed():
                 world.close()
-                self._loops.pop(number, None)
+                self._loops.pop(loop, None)
 
     def _nudge(self) -> None:
         self._keeper.nudge()

@@ -169,18 +169,16 @@ class _Talk(asyncio.BufferedProtocol):
 
     def say(self, data: bytes, heard: Heard) -> None:
         """Send: at once if nothing is under way, else together with all that is said in this turn of the loop."""
-        dialogue = self._dialogue
-        is_idle = dialogue.waiting_since is None
-        if dialogue.needs_scripts:
-            dialogue.needs_scripts = is_idle = False
-            self._later(dialogue.load_scripts())
-        dialogue.ask(heard)
+        is_idle = not self._dialogue.pending
+        data = self._dialogue.ask(data, heard)
         if is_idle:
             self._transport.write(data)
             if self._watch is None:
                 self._start_watch()
         else:
-            self._later(data)
+            if not self._unsent:
+                self._loop.call_soon(self._flush)
+            self._unsent.append(data)
 
     def end(self, why: str) -> None:
         """Nothing more comes."""
@@ -220,11 +218,6 @@ class _Talk(asyncio.BufferedProtocol):
     def _lost(self, why: str) -> None:
         self._dialogue.end(why)
         self._line.broke(self, why)
-
-    def _later(self, data: bytes) -> None:
-        if not self._unsent:
-            self._loop.call_soon(self._flush)
-        self._unsent.append(data)
 
     def _flush(self) -> None:
         if self._unsent:

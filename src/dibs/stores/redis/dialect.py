@@ -48,9 +48,9 @@ class RedisLocks:
 
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         owner, until, seen = ask.owner.encode(), b"%d" % (ask.not_after * MICRO), b"%d" % ask.seen
-        moment = b"$%d\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(owner), owner, len(until), until, len(seen), seen)
         wish = self._wishes(ask.ttl, ask.queue, ask.channel, ask.who, ask.purpose)
-        return Command((_ACQUIRE + self._keys.of(name) + moment + wish,), _acquired, self._node)
+        words = _ACQUIRE % (self._keys.of(name), len(owner), owner, len(until), until, len(seen), seen, wish)
+        return Command((words,), _acquired, self._node)
 
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:
         parts = [_head(KEEP, keys=2 + 4 * len(asks), args=3 * len(asks)), self._keys.shared]
@@ -63,8 +63,8 @@ class RedisLocks:
     def leave(self, name: str, ask: Leave) -> Command[LeaveAnswer]:
         bar = b"0" if ask.bar_until is None else b"%d" % ceil(ask.bar_until * MICRO)
         owner = ask.owner.encode()
-        args = b"$%d\r\n%b\r\n$%d\r\n%b\r\n" % (len(owner), owner, len(bar), bar)
-        return Command((_LEAVE + self._keys.of(name) + args,), _said, self._node)
+        words = _LEAVE % (self._keys.of(name), len(owner), owner, len(bar), bar)
+        return Command((words,), _said, self._node)
 
     def evict(self, name: str, fence: int) -> Command[EvictAnswer]:
         words = _head(EVICT, keys=Keys.COUNT, args=1) + self._keys.of(name) + bulks((b"%d" % fence,))
@@ -90,8 +90,8 @@ def _head(script: Script, *, keys: int, args: int) -> bytes:
     return b"*%d\r\n" % (3 + keys + args) + bulks((b"EVALSHA", script.sha, b"%d" % keys))
 
 
-_ACQUIRE = _head(ACQUIRE, keys=Keys.COUNT, args=8)
-_LEAVE = _head(LEAVE, keys=Keys.COUNT, args=2)
+_ACQUIRE = _head(ACQUIRE, keys=Keys.COUNT, args=8) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
+_LEAVE = _head(LEAVE, keys=Keys.COUNT, args=2) + b"%b" + 2 * b"$%d\r\n%b\r\n"
 
 
 def _wish(ttl: float, queue: bool, channel: str, who: str, purpose: str) -> bytes:  # noqa: FBT001 - as the script has them

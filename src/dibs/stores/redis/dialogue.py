@@ -52,7 +52,7 @@ LOAD_ALL = b"".join(script.load for script in ALL)
 
 def outcome(server: str, said: Any) -> Reply | StoreUnreachable:
     """What a server has answered."""
-    if isinstance(said, list) and said and isinstance(said[0], int):
+    if isinstance(said, list) and said and isinstance(said[0], int):  # as all scripts answer
         return Reply(said, said[0] / MICRO)
     if not isinstance(said, ReplyError):
         return Reply(said)
@@ -78,19 +78,23 @@ class Dialogue:
     def __init__(self, server: str, ear: Ear, now: Callable[[], float]) -> None:
         self._server, self._ear, self._now = server, ear, now
         self._reader: Any = Reader(notEnoughData=NOTHING)
-        self._pending: deque[tuple[Heard, float]] = deque()
+        self.pending: deque[tuple[Heard, float]] = deque()
         self._is_told_only = False
         self.answered_at = float("-inf")
-        self.needs_scripts = False
+        self._needs_scripts = False
 
     @property
     def waiting_since(self) -> float | None:
         """Since when the oldest ask has had no answer."""
-        return self._pending[0][1] if self._pending else None
+        return self.pending[0][1] if self.pending else None
 
-    def ask(self, heard: Heard) -> None:
-        """Something is sent now; `heard` is told what comes back."""
-        self._pending.append((heard, self._now()))
+    def ask(self, data: bytes, heard: Heard) -> bytes:
+        """What to send now, to ask this; `heard` is told what comes back."""
+        if self._needs_scripts:
+            self._needs_scripts = False
+            data = self._load_scripts(ignored) + data
+        self.pending.append((heard, self._now()))
+        return data
 
     def greet(self, channel: str | None, done: Done) -> bytes:
         """What is said first: that this is our channel, and the scripts. `done` is told when all is answered."""
@@ -105,23 +109,14 @@ class Dialogue:
             elif left == 0:
                 done(None)
 
-        words = self.load_scripts(heard)
-        if channel is not None:
-            words += encode("SUBSCRIBE", channel)
-            self.ask(heard)
-        return words
-
-    def load_scripts(self, heard: Heard = ignored) -> bytes:
-        """What makes the server know the scripts."""
-        for _ in ALL:
-            self.ask(heard)
-        return LOAD_ALL
+        words = self._load_scripts(heard)
+        return words if channel is None else words + self.ask(encode("SUBSCRIBE", channel), heard)
 
     def listen_only(self, channel: str, done: Done) -> bytes:
         """The same on a connection that is for being told alone: with RESP2 it can be no other."""
         self._is_told_only = True
-        self.ask(lambda outcome: done(outcome if isinstance(outcome, StoreUnreachable) else None))
-        return encode("SUBSCRIBE", channel)
+        words = encode("SUBSCRIBE", channel)
+        return self.ask(words, lambda outcome: done(outcome if isinstance(outcome, StoreUnreachable) else None))
 
     def feed(self, data: bytes | memoryview, size: int) -> None:
         """Bytes have come."""
@@ -135,17 +130,21 @@ class Dialogue:
 
     def end(self, why: str) -> None:
         """The connection is gone, and with it all answers: whether the asks arrived nobody knows."""
-        pending, self._pending = self._pending, deque()
+        pending, self.pending = self.pending, deque()
         for heard, asked_at in pending:
             heard(StoreUnreachable(self._server, after=self._now() - asked_at, why=why))
 
+    def _load_scripts(self, heard: Heard) -> bytes:
+        self.pending.extend([(heard, self._now())] * len(ALL))
+        return LOAD_ALL
+
     def _answered(self, said: Any) -> None:
-        if not self._pending:
+        if not self.pending:
             raise ValueError("an answer to nothing that was asked")
-        heard, self.answered_at = self._pending.popleft()
+        heard, self.answered_at = self.pending.popleft()
         answer = outcome(self._server, said)
         if isinstance(answer, StoreRefused) and is_unknown_script(answer):
-            self.needs_scripts = True
+            self._needs_scripts = True
         heard(answer)
 
     def _told(self, said: Any) -> None:

@@ -176,9 +176,8 @@ class _Talk:
                 self._greet(self._asks, partial(self._dialogue.greet, None))
                 told, dialogue = self._open(endpoint, ear)
                 self._greet(told, partial(dialogue.listen_only, channel))
-            self._asks.settimeout(
-                A_MOMENT
-            )  # whoever posts something does not wait: a server that takes nothing is lost
+            # Whoever posts something does not wait: a server that takes nothing is lost.
+            self._asks.settimeout(A_MOMENT)
         except BaseException:
             self._let_go()
             raise
@@ -187,12 +186,8 @@ class _Talk:
         """Send. If that fails the connection is over, and its reader will tell."""
         with self._talking:
             if not self._is_over:
-                if self._dialogue.needs_scripts:
-                    self._dialogue.needs_scripts = False
-                    data = self._dialogue.load_scripts() + data
-                self._dialogue.ask(heard)
                 try:
-                    self._asks.sendall(data)
+                    self._asks.sendall(self._dialogue.ask(data, heard))
                 except OSError:
                     self.close()
                 return

@@ -193,7 +193,7 @@ class SimWorld:
     def listen(self, owner: str) -> SimInbox:
         return SimInbox(self._process, self._lane)
 
-    async def ask(self, command: Command[T], within: float) -> T:
+    async def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> T:
         task, asked_at = self._task(), self.now()
         awaits, answers = task.awaits, list[Reply | StoreUnreachable]()
 

@@ -133,9 +133,7 @@ class _Story:
     async def _once(self, process: Process) -> None:
         random, world, desk = self._random, process.world, process.desk
         request = self._request()
-        taken = await locking.acquire(
-            world, desk, request, locking.Circumstances(watchers=(partial(self.referee.told_loss, process),))
-        )
+        taken = await locking.acquire(world, desk, request, watchers=(partial(self.referee.told_loss, process),))
         if isinstance(taken, locking.Denied):
             self.referee.was_told_busy(process)
             return
