@@ -264,7 +264,7 @@ def fork_while_it_is_opened(url: str) -> None:
     """A thread is just opening the file, and takes longer for it than a fork waits."""
     opening, may_go = threading.Event(), threading.Event()
     names = vars(database)
-    as_it_was, names["FORK_WAITS"] = names["prepare"], 0.1
+    as_it_was, names["LONGEST_TURN"] = names["prepare"], 0.1
 
     def prepare(*facts: Any) -> None:
         opening.set()

@@ -10,9 +10,12 @@ from dibs.errors import ConfigError
 if TYPE_CHECKING:
     from dibs.ports.wire import Backend, OwnClient
 
-_REDIS = dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), "dibs.stores.redis")
-_EMBEDDED = {"valkey+embedded": "dibs.stores.embedded"}
-_ROOMS = {"memory": "dibs.stores.memory", "sqlite": "dibs.stores.sqlite", **_REDIS, **_EMBEDDED}
+_ROOMS = {
+    "memory": "dibs.stores.memory",
+    "sqlite": "dibs.stores.sqlite",
+    "valkey+embedded": "dibs.stores.embedded",
+    **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), "dibs.stores.redis"),
+}
 
 
 def open_client(client: OwnClient) -> Backend:

@@ -19,6 +19,7 @@ import pytest
 from dibs.model.asks import Push
 from dibs.stores.sqlite import hints
 from dibs.stores.sqlite.hints import Bell, Hint, Mailbox, clear_away, home, mailbox_folder, new_name, read, worded
+from tests.chaos.famines import no_threads
 
 LONG = 10.0
 
@@ -129,15 +130,10 @@ def test_mailboxes_are_not_made_behind_a_link(folder: Path, tmp_path: Path) -> N
         Mailbox(f"{link}/{new_name()}")
 
 
-def test_a_mailbox_without_a_thread_to_read_it_is_taken_back(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+def test_a_mailbox_without_a_thread_to_read_it_is_taken_back(path: str) -> None:
     box, bell = Mailbox(path), Bell()
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", fail)
-        with pytest.raises(OSError, match="can't start new thread"):
-            box.listen(lambda _: True)
+    with no_threads(), pytest.raises(OSError, match="can't start new thread"):
+        box.listen(lambda _: True)
     assert not bell.answers(path)
     bell.close()
 
@@ -219,13 +215,9 @@ def test_a_bell_that_finds_no_free_file_descriptor_stays_silent(path: str, monke
     Bell().ring(path, b"in vain")
 
 
-def test_a_bell_that_finds_no_free_thread_stays_silent(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
+def test_a_bell_that_finds_no_free_thread_stays_silent(path: str) -> None:
     box, bell = Mailbox(path), Bell()
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", fail)
+    with no_threads():
         for number in range(50):
             bell.ring(path, f"hint {number}".encode())
     bell.ring(path, b"and again, when there are some")

@@ -11,8 +11,8 @@ import pytest
 
 import dibs
 from dibs import ConfigError
-from dibs.stores.sqlite import location as places
-from dibs.stores.sqlite.location import Location, default_location, file_system, location, refuse_unfit
+from dibs.stores.mounts import file_system
+from dibs.stores.sqlite.location import Location, default_location, location, refuse_unfit
 
 ROOT = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw"
 
@@ -155,7 +155,7 @@ def test_a_folder_that_other_machines_may_see_is_refused(
 ) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"{ROOT}\n30 22 0:40 / {tmp_path}/shared rw - {kind} server:/export rw\n")
-    monkeypatch.setattr(places, "MOUNTS", str(mounts))
+    monkeypatch.setattr("dibs.stores.mounts.MOUNTS", str(mounts))
     (tmp_path / "shared" / "deep").mkdir(parents=True)
     text = refused(tmp_path / "shared" / "deep" / "locks.sqlite")
     assert f"{tmp_path}/shared/deep/locks.sqlite" in text
@@ -172,7 +172,7 @@ def test_a_link_to_a_file_that_other_machines_may_see_is_refused(
 ) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"{ROOT}\n30 22 0:40 / {tmp_path}/shared rw - nfs4 server:/export rw\n")
-    monkeypatch.setattr(places, "MOUNTS", str(mounts))
+    monkeypatch.setattr("dibs.stores.mounts.MOUNTS", str(mounts))
     (tmp_path / "shared").mkdir()
     (tmp_path / "locks.sqlite").symlink_to(tmp_path / "shared" / "locks.sqlite")
     assert "nfs4" in refused(tmp_path / "locks.sqlite")
@@ -182,14 +182,14 @@ def test_a_link_to_a_file_that_other_machines_may_see_is_refused(
 def test_a_local_disk_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_text(f"22 1 8:1 / / rw - {kind} /dev/sda1 rw\n")
-    monkeypatch.setattr(places, "MOUNTS", str(mounts))
+    monkeypatch.setattr("dibs.stores.mounts.MOUNTS", str(mounts))
     refuse_unfit(Location(tmp_path / "locks.sqlite"))
 
 
 def test_where_no_list_of_mounts_is_to_be_had_the_folder_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "MOUNTS", str(tmp_path / "missing"))
+    monkeypatch.setattr("dibs.stores.mounts.MOUNTS", str(tmp_path / "missing"))
     refuse_unfit(Location(tmp_path / "locks.sqlite"))
 
 

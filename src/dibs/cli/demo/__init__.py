@@ -17,7 +17,8 @@ trusts no lock: it refuses a fence that is not above the newest, and notices two
 there is also a job to do, which all four try to do and one does. Now and then the holder is not killed
 but paused until another has taken over; then its late write must be refused. The counter has the last word.
 
-Needs no server: the store is a file in a temporary folder. DIBS_URL is not looked at.
+Needs no server of yours: it starts a Valkey where the extra dibs-lock[valkey] is installed, and uses a
+file elsewhere, both in a temporary folder. DIBS_URL is not looked at.
 """
 
 EXIT_CODES = """\

@@ -15,7 +15,6 @@ from dibs.cli.demo.worker import FACES, LONGEST_GOODBYE
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from types import TracebackType
 
 NAMES = tuple(f"worker-{number}" for number in range(1, 5))
 BY_HAND = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
@@ -158,9 +157,7 @@ class Crew:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:  # no time for a farewell; and if the store is out of reach, they could not finish a turn
             for member in self.members:
                 member.kill()
@@ -169,5 +166,4 @@ class Crew:
 
 def _environment(url: str) -> Mapping[str, str]:
     """The worker's: it imports what we do, and knows of no store but ours."""
-    kept = {name: value for name, value in os.environ.items() if name != "DIBS_REQUIRE_SHARED"}
-    return {**kept, "DIBS_URL": url, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return {**os.environ, "DIBS_URL": url, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -29,7 +29,6 @@ from dibs.runtime.clock import boottime
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable, Mapping
     from pathlib import Path
-    from types import TracebackType
 
 SCHEMA = """
 PRAGMA journal_mode = WAL;
@@ -217,9 +216,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager

@@ -12,7 +12,6 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from dibs import ConfigError
 from dibs.cli.demo.contest import contest
@@ -20,7 +19,8 @@ from dibs.cli.demo.crew import Place
 from dibs.cli.demo.screen import show
 from dibs.cli.demo.worker import TTL
 from dibs.model.duration import spoken
-from dibs.stores.embedded import is_available
+from dibs.stores.embedded import Folder, is_available
+from dibs.stores.sqlite import Location
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -62,9 +62,7 @@ def _place(url: str | None) -> Generator[Place]:
 
 def _private(folder: Path) -> str:
     """A store of our own: a real Valkey where there is one to be had, else a file."""
-    if is_available():
-        return f"valkey+embedded:///{quote(str(folder / 'valkey'))}"
-    return f"sqlite:///{quote(str(folder / 'store.sqlite'))}"
+    return Folder(folder / "valkey").url if is_available() else Location(folder / "store.sqlite").url
 
 
 class Signals:

@@ -14,7 +14,6 @@ from dibs.cli.demo.worker import COUNTER, JOB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from dibs.cli.demo.contest import Scene
     from dibs.cli.demo.ledger import Tally
@@ -48,9 +47,7 @@ class Show(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
 
 def show() -> Show:
@@ -88,9 +85,7 @@ class Screen:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         sys.stdout.write(f"{SHOW_CURSOR}\n")
         sys.stdout.flush()
 
@@ -119,9 +114,7 @@ class Lines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def _line(self, scene: Scene) -> str:

@@ -14,7 +14,9 @@ from weakref import ReferenceType, WeakValueDictionary, ref
 from dibs.model.guarantee import Guarantee
 from dibs.ports.store import Reply
 from dibs.stores.direct import DirectLocks
-from dibs.stores.sqlite.database import Busy, Database
+from dibs.stores.machine import guarantee
+from dibs.stores.sqlite.database import Database
+from dibs.stores.sqlite.gate import InUse
 from dibs.stores.sqlite.hints import Bell, clear_away, home, is_beside, mailbox_folder, new_name, worded
 from dibs.stores.sqlite.location import Location, location, refuse_unfit
 from dibs.stores.sqlite.schema import sweep
@@ -41,7 +43,7 @@ class SqliteBackend:
     def __init__(self, place: Location, *, clock: Callable[[], float] | None = None) -> None:
         self.server = place.url
         self._mailboxes = mailbox_folder(place.path)
-        self._beside = f"{self._mailboxes}/"
+        self._folder = f"{self._mailboxes}/"
         self.clock = clock
         self._lines: dict[str, ReferenceType[SqliteLine]] = {}
         self._bell = Bell()
@@ -51,12 +53,10 @@ class SqliteBackend:
     @property
     def guarantee(self) -> Guarantee:
         """What one file on one machine promises."""
-        return Guarantee(
-            level="fenced",
-            scope=f"among the processes of this user on this machine that use {self.server}",
+        return guarantee(
+            self.server,
             clocks="one boot clock, shared by store and holders; if the file is lost, fences rise by the wall clock",
             durability="leases outlive any process, and end when the machine is started anew",
-            across_machines=False,
         )
 
     def locks(self, namespace: str) -> DirectLocks:
@@ -82,7 +82,7 @@ class SqliteBackend:
             return None
         try:
             return self._told(*self._database.transact_at_once(partial(self._act, words, line), BEGIN[words[0]]))
-        except Busy:
+        except InUse:
             return None
 
     def _told(self, value: Any, at: float, pushes: Sequence[Push]) -> Reply:
@@ -104,11 +104,11 @@ class SqliteBackend:
 
     def new_channel(self) -> str:
         """For a new line. Beside the file it is a mere name: another container may know the folder by another path."""
-        return new_name() if is_beside(self._mailboxes) else self._beside + new_name()
+        return new_name() if is_beside(self._mailboxes) else self._folder + new_name()
 
     def address(self, channel: str) -> str:
         """Where that channel's socket is."""
-        return channel if channel[:1] == "/" else self._beside + channel
+        return channel if channel[:1] == "/" else self._folder + channel
 
     def connected(self, line: SqliteLine) -> None:
         """Somebody listens on this line."""

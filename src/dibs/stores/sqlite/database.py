@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.stores.sqlite.boot import boot_id
+from dibs.stores.sqlite.file import File
+from dibs.stores.sqlite.gate import Gate, InUse
 from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, prepare, refuse_foreign
 from dibs.stores.sqlite.troubles import code, meaning
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from dibs.stores.sqlite.location import Location
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 OLDEST = (3, 24, 0)
 SHORTEST_NAP, LONGEST_NAP, SHORT_NAPS = 0.000_05, 0.002, 30
@@ -31,10 +31,9 @@ The first naps are all short, or one that comes and goes without a pause would k
 """
 LOOK_EVERY = 0.25
 """How often to see whether the file is still there."""
-LONGEST_LOG, LOOK_AT_LOG = 1_000_000, 64
-"""How many bytes the write-ahead log may have, and after how many commits of our own we look."""
-REPLACED = (0, 0)
-LONG = 2.0
+LOOK_AT_LOG = 64
+"""After how many commits of our own to see whether the log has grown long."""
+LONGEST_TURN = 2.0
 """How long one who closes or forks waits for another thread's transaction."""
 
 
@@ -43,13 +42,11 @@ class Database:
 
     def __init__(self, place: Location, listens: Callable[[str], bool], replaced: Callable[[], None]) -> None:
         self._db: sqlite3.Connection | None = None
-        self._place, self._path, self._listens, self._replaced = place, str(place.path), listens, replaced
-        self.boot = boot_id()
-        self._file: tuple[int, int] | None = None
-        self._log: tuple[int, int] | None = None
+        self._url, self._file, self._gate = place.url, File(place), Gate()
+        self._listens, self._replaced = listens, replaced
+        self.boot, self._pid = boot_id(), os.getpid()
         self._look_at, self._commits = 0.0, 0
-        self._mutex, self._busy_with, self._pid = threading.RLock(), 0, os.getpid()
-        self._is_forking = self._is_inherited = self._is_to_close = False
+        self._is_inherited = self._is_to_close = False
         _databases.add(self)
 
     def transact(self, act: Callable[[sqlite3.Connection], T], begin: str, within: float) -> T:
@@ -60,63 +57,44 @@ class Database:
         me, give_up_at = threading.get_ident(), time.monotonic() + within
         nap, tries = SHORTEST_NAP, 0
         while True:
-            if self._busy_with == me:  # a signal's handler asks while its own thread is in here
+            if self._gate.inside == me:  # a signal's handler asks while its own thread is in here
                 raise self._refused("this thread is in the middle of an ask", "use no locks in a signal's handler")
             try:
-                return self._alone(within, self._transact_now, act, begin)
-            except Busy:
+                return self._gate.alone(within, self._transact_now, act, begin)
+            except InUse:
                 within = give_up_at - time.monotonic()
                 if within <= nap:
                     raise self._refused(
                         "another process keeps it locked", "look for one that was stopped in the middle of a write"
                     ) from None
-            time.sleep(nap)  # outside of the mutex: other threads may be luckier, and one may want to fork
+            time.sleep(nap)  # outside of the gate: other threads may be luckier, and one may want to fork
             tries += 1
             if tries > SHORT_NAPS:
                 nap = min(nap * 1.5, LONGEST_NAP)
 
     def transact_at_once(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
-        """The same, without a wait: `Busy` if somebody is at the file just now, or it is to be opened or tidied up."""
-        if self._db is None or self._busy_with or self._commits >= LOOK_AT_LOG:
-            raise Busy
-        return self._alone(0.0, self._transact_now, act, begin)
+        """The same, without a wait: `InUse` if somebody is at the file just now, or it is to be opened or tidied up."""
+        if self._db is None or self._gate.inside or self._commits >= LOOK_AT_LOG:
+            raise InUse
+        return self._gate.alone(0.0, self._transact_now, act, begin)
 
     def tidy_up(self) -> None:
         """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
-        if self._commits >= LOOK_AT_LOG and not self._busy_with:
+        if self._commits >= LOOK_AT_LOG and not self._gate.inside:
             self._commits = 0
-            with suppress(Busy):
-                self._alone(0.0, self._shorten_log)
+            with suppress(InUse):
+                self._gate.alone(0.0, self._shorten_log)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again. A signal's handler may close what its thread is using."""
-        if self._busy_with == threading.get_ident():
+        if self._gate.inside == threading.get_ident():
             self._is_to_close = True
             return
-        with suppress(Busy):
-            self._alone(LONG, self._drop)
+        with suppress(InUse):
+            self._gate.alone(LONGEST_TURN, self._drop)
 
     def __del__(self) -> None:
         self._drop()
-
-    def _alone(self, within: float, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do something while no other thread does.
-
-        A signal may strike between any two calls, so whether the mutex is ours is found out by giving it back.
-        """
-        me = threading.get_ident()
-        try:
-            if not self._mutex.acquire(timeout=max(within, 0.0)):
-                raise Busy
-            self._busy_with = me
-            return act(*args, **kwargs)
-        finally:
-            if self._busy_with == me:
-                self._busy_with = 0
-            try:  # noqa: SIM105 - the release must be the first call in here
-                self._mutex.release()
-            except RuntimeError:
-                pass
 
     def _transact_now(self, act: Callable[[sqlite3.Connection], T], begin: str) -> T:
         is_committing = False
@@ -152,30 +130,21 @@ class Database:
             raise Unfit("this process was forked while it was open", "fork with os.fork, or before the first lock")
         if sqlite3.sqlite_version_info < OLDEST:
             raise Unfit(f"SQLite {sqlite3.sqlite_version} is too old", f"use one from {'.'.join(map(str, OLDEST))} on")
-        self._make_file()
-        found = self._place.path.stat()
-        db = sqlite3.connect(self._path, timeout=0.0, isolation_level=None, check_same_thread=False)
+        found = self._file.made()
+        db = sqlite3.connect(self._file.path, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
             self._make_ready(db)
         except BaseException:
             db.close()
             raise
-        was, self._db, self._file = self._file, db, (found.st_dev, found.st_ino)
-        self._log = None
-        if was is not None and was != self._file:
+        self._db = db
+        if self._file.opened_as(found):
             self._replaced()
         return db
 
-    def _make_file(self) -> None:
-        if self._place.is_ours:
-            self._place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-
     def _make_ready(self, db: sqlite3.Connection) -> None:
         refuse_foreign(db)  # before anything is changed in it
-        if self._place.path.stat().st_mode & 0o077:
-            self._place.path.chmod(0o600)
+        self._file.make_private()
         db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
@@ -192,10 +161,8 @@ class Database:
 
         Not each time, as that costs as much as another lock; leases in a deleted file live on for longer anyway.
         """
-        log, self._log = self._log, _identity(f"{self._path}-wal")
-        if _identity(self._path) != self._file or (log is not None and log != self._log):
+        if self._file.is_replaced():
             self._drop()
-            self._file = REPLACED  # also if the next one has its number
             raise Unfit("the file was deleted or replaced", "what was held in it is lost; the next ask makes a new one")
         self._look_at = time.monotonic() + LOOK_EVERY
 
@@ -212,14 +179,9 @@ class Database:
                 db.close()
 
     def _shorten_log(self) -> None:
-        """If all processes have let it grow; should it fail, the next who looks will try.
-
-        Never for a file that was replaced: by its name, the log would be the new one's.
-        """
-        if self._db is None or _identity(self._path) != self._file:
-            return
-        with suppress(sqlite3.Error, OSError):
-            if Path(f"{self._path}-wal").stat().st_size > LONGEST_LOG:
+        """If all processes have let it grow; should it fail, the next who looks will try."""
+        if self._db is not None and self._file.has_long_log():
+            with suppress(sqlite3.Error):
                 self._db.execute("PRAGMA wal_checkpoint")
 
     def _trouble(self, error: sqlite3.Error | OSError | Unfit, *, is_committing: bool) -> Exception:
@@ -229,36 +191,32 @@ class Database:
         if isinstance(error, OSError):
             return self._refused(error.strerror or str(error), "check its folder")
         if code(error).startswith("SQLITE_BUSY"):
-            return Busy()
+            return InUse()
         why, fix = meaning(error)
         if is_committing and not code(error).startswith("SQLITE_FULL"):
-            return StoreUnreachable(self._place.url, after=0.0, why=why, fix=fix)
+            return StoreUnreachable(self._url, after=0.0, why=why, fix=fix)
         return self._refused(why, fix)
 
     def _refused(self, why: str, fix: str) -> StoreRefused:
-        return StoreRefused(self._place.url, after=0.0, why=why, fix=fix)
+        return StoreRefused(self._url, after=0.0, why=why, fix=fix)
 
     # Fork. SQLite's own bookkeeping must not be copied while a file is open: a child would believe that it holds
     # the parent's locks. So the file is closed before every fork, and opened again at the next use, on both sides.
 
     def before_fork(self) -> None:
         """Close the file, and keep every thread from opening it."""
-        if self._busy_with != threading.get_ident() and self._mutex.acquire(timeout=LONG):
-            self._busy_with, self._is_forking = threading.get_ident(), True
+        if self._gate.shut(LONGEST_TURN):
             self._drop()
 
     def after_fork_in_parent(self) -> None:
         """Let the threads go on."""
-        if self._is_forking:
-            self._busy_with, self._is_forking = 0, False
-            self._mutex.release()
+        self._gate.open()
 
     def after_fork_in_child(self) -> None:
         """Begin anew. A handle that could not be closed is the parent's."""
-        was_in_use = self._busy_with != 0 and not self._is_forking
-        self._mutex, self._busy_with, self._is_forking = threading.RLock(), 0, False
+        gate, self._gate = self._gate, Gate()
         self._abandon()
-        self._is_inherited = self._is_inherited or was_in_use
+        self._is_inherited = self._is_inherited or gate.is_occupied
 
     def _abandon(self) -> None:
         """In a child: a handle of the parent's is neither used nor ever closed."""
@@ -266,18 +224,6 @@ class Database:
         if self._db is not None:
             _keep_for_ever(self._db)
             self._db, self._is_inherited = None, True
-
-
-class Busy(Exception):
-    """Another process, or another thread, is writing just now."""
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116 - looked at again and again
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _keep_for_ever(db: sqlite3.Connection) -> None:

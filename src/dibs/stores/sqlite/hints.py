@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -20,13 +19,12 @@ from typing import TYPE_CHECKING, Literal
 from weakref import finalize
 
 from dibs.model.value import value
+from dibs.stores.machine import has_room, socket_folder
 
 if TYPE_CHECKING:
     from dibs.model.asks import Push
 
 BESIDE = "-wake"
-LONGEST_PATH = 100
-"""The most bytes the path of a socket may have; systems allow 103 or 107."""
 LARGEST = 512
 LONGEST_NAP = 3600.0
 """How long to listen at a time: a socket takes no endless timeout."""
@@ -51,19 +49,12 @@ class Hint:
 def mailbox_folder(file: Path) -> Path:
     """Where the sockets of a store are: beside its file or, if that path is too long, in a temporary folder."""
     beside = Path(f"{file}{BESIDE}")
-    if _fits(beside):
-        return beside
-    elsewhere = Path(tempfile.gettempdir()) / f"dibs-{os.getuid()}"
-    return elsewhere if _fits(elsewhere) else Path(f"/tmp/dibs-{os.getuid()}")  # noqa: S108 - made private, and checked
+    return beside if has_room(beside) else socket_folder()
 
 
 def is_beside(folder: Path) -> bool:
     """Whether it goes with the file."""
     return folder.name.endswith(BESIDE)
-
-
-def _fits(folder: Path) -> bool:
-    return len(os.fsencode(folder / f"{new_name()}.{10**6}")) <= LONGEST_PATH
 
 
 def new_name() -> str:

@@ -1,0 +1,70 @@
+"""The file on the disk and the log beside it: made, known again, and found to be another one."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from dibs.stores.sqlite.location import Location
+
+LONGEST_LOG = 1_000_000
+"""How many bytes the write-ahead log may have."""
+
+Identity: TypeAlias = tuple[int, int]
+NEVER: Identity = (0, 0)
+"""No file's, also not that of a new one which happens to get the number of the old."""
+
+
+class File:
+    """One file by its name, and as which it was opened."""
+
+    def __init__(self, place: Location) -> None:
+        self._place, self.path, self._log_path = place, str(place.path), f"{place.path}-wal"
+        self._known: Identity | None = None
+        self._log: Identity | None = None
+
+    def made(self) -> Identity:
+        """See to it that it is there; gives what it is known by."""
+        if self._place.is_ours:
+            self._place.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        return _identity(self.path)
+
+    def make_private(self) -> None:
+        """Whoever can read it can take every lock."""
+        if self._place.path.stat().st_mode & 0o077:
+            self._place.path.chmod(0o600)
+
+    def opened_as(self, found: Identity) -> bool:
+        """Remember as which it was opened; true if that is another one than before."""
+        was, self._known, self._log = self._known, found, None
+        return was is not None and was != found
+
+    def is_replaced(self) -> bool:
+        """Whether what goes by its name, or by its log's, is not what was opened. Noticed once, it stays so."""
+        log, self._log = self._log, _found(self._log_path)
+        is_replaced = _found(self.path) != self._known or (log is not None and log != self._log)
+        if is_replaced:
+            self._known = NEVER
+        return is_replaced
+
+    def has_long_log(self) -> bool:
+        """Never if it was replaced: by its name, the log would be the new one's."""
+        with suppress(OSError):
+            return _found(self.path) == self._known and os.stat(self._log_path).st_size > LONGEST_LOG  # noqa: PTH116 - as below
+        return False
+
+
+def _found(path: str) -> Identity | None:
+    try:
+        return _identity(path)
+    except FileNotFoundError:
+        return None
+
+
+def _identity(path: str) -> Identity:
+    found = os.stat(path)  # noqa: PTH116 - looked at again and again
+    return found.st_dev, found.st_ino

@@ -1,0 +1,177 @@
+"""All that the file has of one lock, as a turn finds it and leaves it: its row, its queue and its bars."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from dibs.model.lock import Holder
+
+if TYPE_CHECKING:
+    from dibs.model.asks import Acquire
+
+
+def _of(table: str, columns: str) -> str:
+    return ", ".join(f"{table}.{column}" for column in columns.split(", "))
+
+
+HOLDER = ", ".join(Holder._fields)
+NOBODY = (None,) * len(Holder._fields)
+
+Ticket: TypeAlias = tuple[int, str, float, str, str, str, int]
+"""As the columns that a grant is made of."""
+_TICKET = "place, owner, ttl, channel, who, purpose, seen"
+
+LOOK = f"""
+SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
+    {_of("lock", HOLDER)}, {_of("head", _TICKET)}
+FROM store LEFT JOIN lock ON lock.name = ?1
+LEFT JOIN ticket AS head ON head.name = ?1 AND head.place = (SELECT min(place) FROM ticket WHERE name = ?1)
+"""  # noqa: S608 - joined from constants, as below
+KEEP = "INSERT OR REPLACE INTO lock VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DROP = "DELETE FROM lock WHERE name = ?"
+RAISE_FENCE = "UPDATE store SET last_fence = ?"
+
+DROP_EXPIRED = "DELETE FROM ticket WHERE name = ? AND expires_at <= ?"
+COUNT_QUEUE = "SELECT count(*), min(expires_at), min(ttl) FROM ticket WHERE name = ?"
+JOIN = """
+INSERT INTO ticket VALUES
+    (?, ifnull((SELECT place FROM ticket WHERE name = ? ORDER BY place DESC LIMIT 1), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+REFRESH = "UPDATE ticket SET expires_at = ? WHERE name = ? AND owner = ?"
+FORGET = "DELETE FROM ticket WHERE name = ? AND owner = ?"
+SERVE = "DELETE FROM ticket WHERE name = ? AND place = ?"
+IN_ORDER = f"SELECT {_TICKET} FROM ticket WHERE name = ? ORDER BY place"  # noqa: S608
+AHEAD = """
+SELECT (SELECT count(*) FROM ticket AS other WHERE other.name = mine.name AND other.place < mine.place)
+FROM ticket AS mine WHERE name = ? AND owner = ?
+"""
+BARRED = "SELECT 1 FROM bar WHERE name = ? AND owner = ? AND until >= ?"
+BARS_UNTIL = "UPDATE store SET barred_until = max(barred_until, ?)"
+BAR = "INSERT OR REPLACE INTO bar VALUES (?, ?, ?)"
+
+
+class Row:
+    """One lock, and the counter that its fences come from. Until it is kept, only its queue is written."""
+
+    __slots__ = (
+        "_barred_until",
+        "_counter",
+        "_db",
+        "_is_changed",
+        "_newest",
+        "head",
+        "holder",
+        "last_fence",
+        "name",
+        "shortest",
+        "soonest",
+        "waiters",
+    )
+
+    def __init__(self, db: sqlite3.Connection, name: str, found: Sequence[Any]) -> None:
+        """By the columns that `LOOK` has found."""
+        self._db, self.name, self._is_changed, self._newest = db, name, False, ""
+        self.last_fence, self._barred_until = found[2:4]
+        self._counter: int = self.last_fence
+        self.waiters: int = found[4] or 0
+        self.soonest: float = found[5] or inf
+        self.shortest: float = found[6] or inf
+        self.holder: Holder | None = None if found[7] is None else Holder._make(found[7:15])
+        self.head: Ticket | None = None if found[15] is None else cast("Ticket", found[15:])
+
+    def drop_expired(self, now: float) -> None:
+        """What has run out is as good as not there."""
+        if self.holder is not None and self.holder.expires_at <= now:
+            self.hold(None)
+        if self.waiters and self.soonest <= now:
+            self._db.execute(DROP_EXPIRED, (self.name, now))
+            waiters, soonest, shortest = self._db.execute(COUNT_QUEUE, (self.name,)).fetchone()
+            self._count(waiters, soonest or inf, shortest or inf)
+            self.head = None
+
+    def is_held_by(self, owner: str) -> bool:
+        """Whether it has the lock."""
+        return self.holder is not None and self.holder.owner == owner
+
+    def hold(self, holder: Holder | None) -> None:
+        """From now on it is theirs, or nobody's."""
+        self.holder, self._is_changed = holder, True
+
+    def prolong(self, until: float) -> None:
+        """Whoever holds it goes on."""
+        if self.holder is not None:
+            self.hold(self.holder.until(until))
+
+    def keep(self) -> None:
+        """Write it back as the turn leaves it."""
+        if self._is_changed and self.holder is None and not self.waiters:
+            self._db.execute(DROP, (self.name,))
+        elif self._is_changed:
+            row = (self.name, self.waiters, self.soonest, self.shortest, *(self.holder or NOBODY))
+            self._db.execute(KEEP, row)
+        if self.last_fence != self._counter:
+            self._db.execute(RAISE_FENCE, (self.last_fence,))
+
+    # The queue.
+
+    def tickets(self) -> Iterable[Ticket]:
+        """All of them, first come first."""
+        return self._db.execute(IN_ORDER, (self.name,))
+
+    def join(self, ask: Acquire, until: float, since: float) -> None:
+        """Add a ticket at the end."""
+        ticket = (ask.owner, ask.ttl, until, ask.channel, ask.who, ask.purpose, ask.seen, since)
+        self._db.execute(JOIN, (self.name, self.name, *ticket))
+        self._newest = ask.owner
+        self._count(self.waiters + 1, min(self.soonest, until), min(self.shortest, ask.ttl))
+
+    def refresh(self, owner: str, until: float) -> bool:
+        """Keep a ticket for longer; false if there is none."""
+        is_there = self.waiters > 0 and self._db.execute(REFRESH, (until, self.name, owner)).rowcount > 0
+        if is_there and until < self.soonest:
+            self._count(self.waiters, until, self.shortest)
+        return is_there
+
+    def forget(self, owner: str) -> bool:
+        """Drop a ticket; false if there is none."""
+        is_there = self.waiters > 0 and self._db.execute(FORGET, (self.name, owner)).rowcount > 0
+        if is_there:
+            self._count_out()
+        return is_there
+
+    def serve(self, place: int) -> None:
+        """Take the ticket at that place out of the queue, as it gets the lock."""
+        self._db.execute(SERVE, (self.name, place))
+        self._count_out()
+
+    def position(self, owner: str) -> int | None:
+        """How many stand ahead of it; `None` if it does not stand in the queue at all."""
+        if owner == self._newest:
+            return self.waiters - 1
+        found = self._db.execute(AHEAD, (self.name, owner)).fetchone()
+        return None if found is None else found[0]
+
+    def _count(self, waiters: int, soonest: float, shortest: float) -> None:
+        self.waiters, self.soonest, self.shortest, self._is_changed = waiters, soonest, shortest, True
+
+    def _count_out(self) -> None:
+        """One less waits; it may have been the first."""
+        self.waiters, self.head, self._is_changed = self.waiters - 1, None, True
+        if not self.waiters:
+            self.soonest = self.shortest = inf
+
+    # Bars.
+
+    def bar(self, owner: str, until: float) -> None:
+        """Refuse what that owner asks until then."""
+        self._db.execute(BAR, (self.name, owner, until))
+        self._db.execute(BARS_UNTIL, (until,))
+
+    def is_barred(self, owner: str, now: float) -> bool:
+        """Whether that owner is to be refused."""
+        if self._barred_until < now:  # by far the most common: nobody is
+            return False
+        return self._db.execute(BARRED, (self.name, owner, now)).fetchone() is not None
