@@ -9,6 +9,8 @@ BENCH := .venv-bench
 MODEL := .venv-model
 BIN   := $(VENV)/bin
 PIP   := $(BIN)/python -m pip --disable-pip-version-check --quiet
+NPM   := --no-save --ignore-scripts --no-audit --no-fund --prefer-offline --fetch-retries=0
+NODE_PEERS := redlock@5.0.0-beta.2 ioredis@5.11.1
 SEEDS ?= 20000
 SEED  ?=
 TIMES ?= 10
@@ -62,7 +64,7 @@ sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
 chaos: $(VENV)/.test ## kill, stop, fork, starve and fill real processes and disks, TIMES=10 times over
 	@for time in $$(seq $(TIMES)); do echo "== $$time of $(TIMES)"; $(PYTEST) -q tests/chaos $(ARGS) || exit 1; done
 
-bench: $(BENCH)/.peers ## measure, with others beside us, and print one table; ARGS=--quick, or ARGS=--write to keep it
+bench: $(BENCH)/.peers $(BENCH)/.node ## measure, with others beside us, and print one table; ARGS=--quick, ARGS="--only redis", or ARGS=--write to keep it
 	@$(BENCH)/bin/python -m bench $(ARGS)
 
 model: $(MODEL)/.tlc ## let TLC search the model of the lock; ARGS=--quick, or ARGS="base0 heard" for some of it
@@ -87,6 +89,7 @@ pins: ## renew requirements/*.txt to the newest versions
 	@build/pins/bench/bin/python -m pip --quiet install --upgrade pip
 	@build/pins/bench/bin/python -m pip --quiet install --group bench
 	@{ head -1 requirements/bench.txt; build/pins/bench/bin/python -m pip freeze; } > build/pins/3
+	@"$(python)" requirements/markers.py build/pins/3
 	@mv build/pins/1 requirements/test.txt && mv build/pins/2 requirements/check.txt
 	@mv build/pins/3 requirements/bench.txt && rm -rf build/pins
 
@@ -140,6 +143,12 @@ $(BENCH)/.peers: requirements/bench.txt $(BENCH)/.made | $(BENCH)/.package
 	@echo "== installing those to measure beside us"
 	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --requirement requirements/bench.txt
 	@touch $@
+
+# Where node is not, or npm cannot get it, the rest is measured without.
+$(BENCH)/.node: | $(BENCH)/.made
+	@echo "== installing node's redlock, to measure beside us"
+	@if npm install $(NPM) --prefix $(BENCH)/node $(NODE_PEERS) >/dev/null 2>&1; then touch $@; \
+	else echo "== going on without node's redlock"; fi
 
 fresh-bench = test -x $(BENCH)/bin/python && case "$$(cat $(BENCH)/.made)" in '$(CURDIR) '$(if $(PYTHON),'$(PYTHON)',*)) ;; *) false;; esac
 ifneq ($(wildcard $(BENCH)/.made),)

@@ -76,7 +76,7 @@ def _keep_or_wait(lock: Callable[[], AbstractContextManager[object]], span: floa
     for thread in threads:
         thread.start()
     pause(SETTLING)
-    used = _used(span)
+    used = share_of_core(span)
     too_early = len(passed)
     meet()
     for thread in threads:
@@ -94,7 +94,7 @@ def _with_tasks(url: str, span: float, number: int, meet: Meet) -> float:
             passed: list[object] = []
             tasks = [asyncio.create_task(_pass_through_as_task(client.lock(NAME), passed)) for _ in range(WAITERS)]
             await asyncio.sleep(SETTLING)
-            used = await asyncio.to_thread(_used, span)
+            used = await asyncio.to_thread(share_of_core, span)
             too_early = len(passed)
             meet()
             await asyncio.gather(*tasks)
@@ -119,8 +119,8 @@ def _if_all_waited(used: float, too_early: int, passed: int) -> float:
     return used
 
 
-def _used(span: float) -> float:
-    """How much of one core this process takes, in percent."""
+def share_of_core(span: float) -> float:
+    """How much of one core this process takes for so long, in percent."""
     before, began = time.process_time(), time.monotonic()
     pause(span)
     return (time.process_time() - before) / (time.monotonic() - began) * 100

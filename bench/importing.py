@@ -12,9 +12,11 @@ from tempfile import TemporaryDirectory
 
 from bench.rounds import Row, interleaved
 
+IMPORT, ADDED = "start with import dibs", "import dibs"
+
 STARTS = {
     "start of bare Python": "pass",
-    "start with import dibs": "import dibs",
+    IMPORT: "import dibs",
     "start with a client": "import dibs; dibs.connect('memory://')",
 }
 
@@ -38,10 +40,12 @@ def rows(*, rounds: int) -> list[Row]:
         }
         for start in contenders.values():
             start()  # so that the bytecode is there
-        bare, *others = (Row(name, took, "ms") for name, took in interleaved(contenders, rounds).items())
+        told = {name: Row(name, took, "ms") for name, took in interleaved(contenders, rounds).items()}
         names = python(THIRD_PARTY).split()
+    bare, *others = told.values()
+    added = [after - before for after, before in zip(told[IMPORT].rounds, bare.rounds, strict=True)]
     third_party = Row("third-party modules imported", [len(names)], ", ".join(names) or "none")
-    return [bare, *(other.beside(bare) for other in others), third_party]
+    return [bare, *(other.beside(bare) for other in others), Row(ADDED, added, "ms"), third_party]
 
 
 def _timed(act: Callable[[], object]) -> float:

@@ -59,6 +59,9 @@ class InstantLocks:
     def time(self) -> Command[Any]:
         return _answered_by(time.monotonic())
 
+    def checkup(self) -> Command[Any]:
+        return _answered_by([])
+
     def acquire(self, name: str, ask: object) -> Command[Any]:
         return _answered_by(Granted(next(self._fences)))
 

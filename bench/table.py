@@ -11,7 +11,6 @@ from math import isinf
 from pathlib import Path
 
 import dibs
-from bench import peers
 from bench.rounds import Row
 from bench.targets import Judgement
 
@@ -63,6 +62,10 @@ class Report:
     rows: Sequence[Row]
     judgements: Sequence[Judgement]
     notes: Sequence[str] = ()
+    servers: Sequence[str] = ()
+    """What was measured on, beside files and memory."""
+    beside: Sequence[str] = ()
+    """What was measured beside us, with its version."""
 
     def text(self) -> str:
         """For a terminal."""
@@ -72,7 +75,7 @@ class Report:
         """To keep, with what is needed to get it again."""
         parts = [
             "# What it costs",
-            _circumstances(load),
+            self._circumstances(load),
             f"```console\n$ {command}\n```",
             "## Targets",
             targets(self.judgements).markdown(),
@@ -82,17 +85,17 @@ class Report:
         ]
         return "\n\n".join(parts) + "\n"
 
+    def _circumstances(self, load: float) -> str:
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        stores = ", ".join([f"SQLite {sqlite3.sqlite_version}", *self.servers])
+        machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, load {load:.1f} at the start"
+        beside = f" Beside it: {', '.join(self.beside)}." if self.beside else ""
+        return f"dibs {dibs.__version__}, {python}, {stores}, {machine}.{beside}"
+
 
 def is_busy(load: float) -> bool:
     """Whether others need so much of this machine that the figures tell more of them than of us."""
     return load > (os.cpu_count() or 1) / 2
-
-
-def _circumstances(load: float) -> str:
-    python = f"{platform.python_implementation()} {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, load {load:.1f} at the start"
-    beside = f" Beside it: {', '.join(there)}." if (there := peers.versions()) else ""
-    return f"dibs {dibs.__version__}, {python}, {machine}.{beside}"
 
 
 def _figures(row: Row) -> Sequence[str]:

@@ -50,10 +50,18 @@ class Turns:
     @property
     def fairness(self) -> float:
         """Jain's index over the turns of each."""
+        return jain(self._counts())
+
+    @property
+    def starved(self) -> int:
+        """How many had no turn at all."""
+        return self._counts().count(0)
+
+    def _counts(self) -> list[int]:
         counts = [0] * self.holders
         for turn in self.turns:
             counts[turn.holder] += 1
-        return jain(counts)
+        return counts
 
 
 def jain(turns: Collection[float]) -> float:

@@ -51,6 +51,7 @@ def test_a_hand_over_counts_only_if_another_process_comes_next() -> None:
     turns = Turns.of([[(0.0, 1.0), (1.25, 2.0), (6.0, 7.0)], [(2.5, 3.0)], []])
     assert turns.handovers == [0.5, 3.0]
     assert turns.fairness == pytest.approx(16 / (3 * 10))
+    assert turns.starved == 1
 
 
 def test_a_lock_that_two_hold_at_once_gets_no_figures() -> None:

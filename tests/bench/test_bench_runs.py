@@ -3,28 +3,50 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from bench.peers import installed, missing
+import pytest
+
+from bench import peers
+from bench.redis import node, pingpong
+from bench.redis.peers import (
+    COREDIS,
+    NODE,
+    NOT_COMPARED,
+    POTTERY,
+    POTTERY_ASYNCIO,
+    PYTHON_REDIS_LOCK,
+    REDIS_PY,
+    REDIS_PY_ASYNCIO,
+    REDLOCK_PY,
+    SHERLOCK,
+    here,
+)
+from bench.redis.peers import missing as missing_on_redis
+from bench.run import main
+from tests.servers.kinds import REDIS, VALKEY_9
 
 ROOT = Path(__file__).parents[2]
 
 EMBEDDED = ["sqlite://", "sqlite:// asyncio"]
 FLOOR = "WAL write + datagram"
-PEERS = installed()
+ON_FILES = peers.installed()
 
-ROWS = [
+EMBEDDED_ROWS = [
     "start of bare Python",
     "start with import dibs",
     "start with a client",
+    "import dibs",
     "third-party modules imported",
     *(
         f"cycle, {who}: {what}"
         for who in ("1 thread", "1 task", "16 tasks")
         for what in ("stdlib lock", "memory://", "flow alone")
     ),
-    *(f"cycle, 1 process: {what}" for what in ("two WAL writes", *EMBEDDED, "memory://", *PEERS)),
+    *(f"cycle, 1 process: {what}" for what in ("two WAL writes", *EMBEDDED, "memory://", *ON_FILES)),
     "cycle, fresh lock: empty store",
     "cycle, fresh lock: 200 held, 200 wait for one each",
     "cycle, fresh lock: 200 held, 200 wait for the same",
@@ -38,18 +60,19 @@ ROWS = [
         f"{figure}, 8 processes, {section}: {what}"
         for section in ("1 ms", "empty")
         for figure, contenders in (
-            ("hand-overs", [FLOOR, *PEERS, *EMBEDDED]),
-            ("fairness", [*PEERS, *EMBEDDED]),
+            ("hand-overs", [FLOOR, *ON_FILES, *EMBEDDED]),
+            ("fairness", [*ON_FILES, *EMBEDDED]),
             ("hand-over p50", [FLOOR, *EMBEDDED]),
             ("hand-over p99", [FLOOR, *EMBEDDED]),
         )
         for what in contenders
     ),
-    *(f"CPU of 100 idle waiters: {what}" for what in (*PEERS, *EMBEDDED)),
+    *(f"CPU of 100 idle waiters: {what}" for what in (*ON_FILES, *EMBEDDED)),
     "simulated worlds on one core",
 ]
 
-TARGETS = [
+EMBEDDED_TARGETS = [
+    "import dibs",
     *(
         f"{figure}, 8 processes, 1 ms: {face}"
         for face in EMBEDDED
@@ -60,11 +83,119 @@ TARGETS = [
     "cycle, fresh lock: 200 held, 200 wait for the same",
 ]
 
+THREAD, TASK = "redis://", "redis:// asyncio"
+THREADS = here([REDIS_PY, REDLOCK_PY, PYTHON_REDIS_LOCK, POTTERY, SHERLOCK, THREAD])
+TASKS = here([REDIS_PY_ASYNCIO, POTTERY_ASYNCIO, COREDIS, TASK])
+WITH_NODE = [NODE] if node.is_here() else []
+PING_PONG = ["C ping-pong"] if pingpong.compiler() else []
+TOGETHER, APART = "64 waiters", "64 waiters in 4 processes"
 
-def test_a_quick_bench_prints_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
+REDIS_ROWS = [
+    *(
+        row
+        for who in ("1 task", "16 tasks", "256 tasks")
+        for row in (
+            *(f"cycles, {who}: {what}" for what in ("raw asyncio", *TASKS, *WITH_NODE)),
+            *(f"CPU of a cycle, {who}: {what}" for what in ("raw asyncio", *TASKS, *WITH_NODE) if who == "256 tasks"),
+            f"acquire p99, {who}: {TASK}",
+        )
+    ),
+    *(
+        row
+        for who in ("1 thread", "8 threads")
+        for row in (
+            *(f"cycles, {who}: {what}" for what in ("raw socket", *THREADS)),
+            f"acquire p99, {who}: {THREAD}",
+        )
+    ),
+    *(
+        f"{figure}, {TOGETHER}: {what}"
+        for figure in ("hand-overs", "fairness", "hand-over p50", "hand-over p99")
+        for what in (*(PING_PONG if figure != "fairness" else []), *THREADS, *TASKS)
+    ),
+    *(
+        f"{figure}, {APART}: {what}"
+        for figure in ("hand-overs", "fairness", "starved", "hand-over p50", "hand-over p99")
+        for what in (*here([PYTHON_REDIS_LOCK]), THREAD, TASK)
+    ),
+    *(
+        row
+        for figure in ("commands", "CPU", "connections")
+        for row in (
+            f"{figure} of 20 idle waiters: {REDIS_PY_ASYNCIO}",
+            f"{figure} of 50 idle waiters: {TASK}",
+        )
+    ),
+    f"commands to renew 100 leases: {TASK}",
+    f"CPU to renew 100 leases: {TASK}",
+]
+
+REDIS_TARGETS = [
+    *(f"cycles, {who}: {TASK}" for who in ("1 task", "16 tasks", "256 tasks") for _ in (REDIS_PY_ASYNCIO, NODE)),
+    *(f"cycles, {who}: {THREAD}" for who in ("1 thread", "8 threads") for _ in (REDIS_PY, REDLOCK_PY)),
+    f"CPU of a cycle, 256 tasks: {TASK}",
+    f"acquire p99, 1 task: {TASK}",
+    f"acquire p99, 1 thread: {THREAD}",
+    *(
+        f"{figure}, {TOGETHER}: {face}"
+        for face in (THREAD, TASK)
+        for figure in ("hand-overs", "hand-overs", "hand-over p50")
+    ),
+    *(f"{figure}, {APART}: {face}" for face in (THREAD, TASK) for figure in ("hand-overs", "fairness", "starved")),
+    *(f"{figure} of 50 idle waiters: {TASK}" for figure in ("commands", "CPU", "connections")),
+    f"commands to renew 100 leases: {TASK}",
+    f"CPU to renew 100 leases: {TASK}",
+]
+
+
+class Printed(NamedTuple):
+    """What a run has shown."""
+
+    rows: Sequence[str]
+    targets: Sequence[str]
+    unmeasured: Sequence[str]
+    notes: Sequence[str]
+
+
+def test_a_quick_bench_of_the_embedded_store_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
+    printed = quick("embedded")
+    assert printed.rows == EMBEDDED_ROWS
+    assert printed.targets == EMBEDDED_TARGETS
+    assert all(peer in printed.notes[-1] for peer in peers.missing())
+
+
+@pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
+def test_a_quick_bench_on_redis_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
+    printed = quick("redis")
+    assert printed.rows == REDIS_ROWS
+    assert printed.targets == REDIS_TARGETS
+    assert NOT_COMPARED in printed.notes
+    assert all(peer in printed.notes[-1] for peer in missing_on_redis())
+    absent = [*missing_on_redis(), *([] if WITH_NODE else [NODE]), *([] if PING_PONG else ["C ping-pong"])]
+    assert all(any(line.endswith(peer) for peer in absent) for line in printed.unmeasured)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--only", "sqlite"], "invalid choice: 'sqlite'"),
+        (["--only", "redis", "--write"], "full run"),
+        (["--quick", "--write"], "full run"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_is_refused_before_anything_is_measured(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(words)
+    assert refused.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def quick(part: str) -> Printed:
     with TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-m", "bench", "--quick"],
+            [sys.executable, "-m", "bench", "--quick", "--only", part],
             cwd=ROOT,
             env={**os.environ, "TMPDIR": folder},
             capture_output=True,
@@ -75,10 +206,9 @@ def test_a_quick_bench_prints_a_row_for_every_scenario_and_a_verdict_for_every_t
         assert not list(Path(folder).iterdir())
     figures, targets, *notes = (part.splitlines() for part in done.stdout.split("\n\n"))
     assert figures[0].split() == ["name", "figure", "unit", "spread", "ratio", "to"]
-    assert _names(figures[1:]) == ROWS
     assert targets[0].split() == ["target", "wanted", "found", "verdict", "to"]
-    assert _names(targets[1:]) == TARGETS
-    assert all(peer in notes[-1][0] for peer in missing())
+    unmeasured = [line for line in targets if "not measured" in line]
+    return Printed(_names(figures[1:]), _names(targets[1:]), unmeasured, [line for note in notes for line in note])
 
 
 def _names(lines: list[str]) -> list[str]:

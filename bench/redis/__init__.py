@@ -1,0 +1,1 @@
+"""Locks on one Redis: ours beside those of others, and beside what the wire itself takes."""
