@@ -23,17 +23,18 @@ end
 
 look()
 local value = holder()
-if not may_land or tonumber(redis.call('HGET', bars, owner) or '0') >= now then
+if not may_land or tonumber(redis.call('ZSCORE', bars, owner) or '0') >= now then
   if not value then
     serve()
   end
   return {now, REFUSED}
 end
+local shortest
 if is_of(value, owner) then
   prolong(ttl)
 else
   if not value or ARGV[5] == '1' then
-    join(owner, ttl, table.concat({ARGV[4], ARGV[3], text(now), ARGV[6], ARGV[7], ARGV[8]}, '\n'))
+    shortest = join(owner, ttl, table.concat({ARGV[4], ARGV[3], text(now), ARGV[6], ARGV[7], ARGV[8]}, '\n'))
   end
   if not value then
     serve(owner)
@@ -46,9 +47,9 @@ end
 if is_of(value, owner) then
   return {now, GRANTED, fence_of(value)}
 end
-local position = redis.call('ZRANK', line, owner)
+local position, left = redis.call('ZRANK', line, owner), redis.call('PTTL', lock)
 if ARGV[5] ~= '1' or not position then
   forget(owner)
-  return {now, BUSY, redis.call('ZCARD', line), redis.call('PTTL', lock), shown(value)}
+  return {now, BUSY, redis.call('ZCARD', line), left, shown(value)}
 end
-return {now, QUEUED, position, ask_again(value, position), redis.call('PTTL', lock), shown(value)}
+return {now, QUEUED, position, ask_again(value, position, left, shortest), left, shown(value)}

@@ -3,9 +3,10 @@
 --   lock      a text: owner, 1 (the format), fence, ttl (ms), since (µs), channel, who, purpose; a line each.
 --             Any other value is somebody else's lock.
 --   line      the queue: owners by their place
---   tickets   owner -> ttl (ms), seen, since (µs), channel, who, purpose; and '' -> the shortest ttl of them
+--   tickets   owner -> ttl (ms), seen, since (µs), channel, who, purpose;
+--             and '' -> the shortest ttl of them, and until when (µs) all of these keys are kept
 --   expiries  owners by when their ticket ends (µs)
---   bars      owners, and until when (µs) what they ask is to be refused
+--   bars      owners by until when (µs) what they ask is to be refused
 --   counter   the last fence
 --   index     locks that are held or waited for, by when the last of that ends (µs)
 
@@ -39,67 +40,59 @@ local function shown(value) -- without its owner, whose secret it is
 end
 
 local function note(ends) -- in the index, that there is something about this lock until then
-  if ends > tonumber(redis.call('ZSCORE', index, lock) or '0') then
-    redis.call('ZADD', index, text(ends), lock)
-  end
+  redis.call('ZADD', index, 'GT', text(ends), lock)
+end
+
+local function remove(owner) -- one of several
+  redis.call('HDEL', tickets, owner)
+  redis.call('ZREM', expiries, owner)
+  return redis.call('ZREM', line, owner) == 1
 end
 
 local function forget(owner)
-  if redis.call('ZREM', line, owner) == 0 then
-    return false
-  end
-  redis.call('HDEL', tickets, owner)
-  redis.call('ZREM', expiries, owner)
+  local was_there = remove(owner)
   if redis.call('EXISTS', line) == 0 then
-    redis.call('DEL', tickets)
+    redis.call('DEL', tickets, expiries)
   end
-  return true
+  return was_there
 end
 
 local function look() -- drop what has expired; the lock itself does that alone
-  if redis.call('EXISTS', line) == 1 then
-    for _, owner in ipairs(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now))) do
-      forget(owner)
-    end
+  for _, owner in ipairs(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now))) do
+    forget(owner)
   end
 end
 
-local function keep_for(owner, ttl) -- a ticket, and all that hangs on it
+local function keep_for(owner, ttl, is_first) -- a ticket, and all that hangs on it; gives the shortest ttl there is
   redis.call('ZADD', expiries, text(now + ttl * 1000), owner)
-  if redis.call('PTTL', line) < ttl or redis.call('PTTL', tickets) < ttl then
-    redis.call('PEXPIRE', line, ttl)
-    redis.call('PEXPIRE', tickets, ttl)
-    redis.call('PEXPIRE', expiries, ttl)
+  local found, kept_until = string.match(redis.call('HGET', tickets, '') or '', '^(%d+) (%d+)$')
+  local shortest = math.min(tonumber(found or ttl), ttl)
+  if is_first or not found or ttl < tonumber(found) or tonumber(kept_until) < now + ttl * 1000 then
+    redis.call('HSET', tickets, '', text(shortest) .. ' ' .. text(now + 2 * ttl * 1000)) -- twice: so this is seldom
+    redis.call('PEXPIRE', line, 2 * ttl)
+    redis.call('PEXPIRE', tickets, 2 * ttl)
+    redis.call('PEXPIRE', expiries, 2 * ttl)
   end
   note(now + ttl * 1000)
+  return shortest
 end
 
 local function refresh(owner, ttl)
-  if not redis.call('ZSCORE', line, owner) then
-    return false
-  end
-  keep_for(owner, ttl)
-  return true
+  return redis.call('ZSCORE', line, owner) and keep_for(owner, ttl)
 end
 
 local function join(owner, ttl, ticket)
-  if redis.call('ZSCORE', line, owner) then
-    if not redis.call('HGET', tickets, owner) then -- deleted by hand, or evicted
-      redis.call('HSET', tickets, owner, ticket)
-    end
-    return keep_for(owner, ttl)
-  end
-  if redis.call('ZCARD', line) >= MOST_WAITERS then
-    return
-  end
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
-  redis.call('ZADD', line, text(tonumber(last[2] or '0') + 1), owner)
-  redis.call('HSET', tickets, owner, ticket)
-  local shortest = redis.call('HGET', tickets, '')
-  if not shortest or ttl < tonumber(shortest) then
-    redis.call('HSET', tickets, '', ttl)
+  if redis.call('ZADD', line, 'NX', text(tonumber(last[2] or '0') + 1), owner) == 1 then
+    if redis.call('ZCARD', line) > MOST_WAITERS then
+      redis.call('ZREM', line, owner)
+      return
+    end
+    redis.call('HSET', tickets, owner, ticket)
+  else
+    redis.call('HSETNX', tickets, owner, ticket) -- it may have been deleted by hand, or evicted
   end
-  keep_for(owner, ttl)
+  return keep_for(owner, ttl, #last == 0)
 end
 
 local function prolong(ttl)
@@ -112,19 +105,19 @@ local function next_fence(seen)
 end
 
 local function grant(owner, fence, ttl, told)
-  forget(owner)
   redis.call('SET', counter, text(fence))
   local value = table.concat({owner, '1', text(fence), ttl, text(now), told}, '\n')
   redis.call('SET', lock, value, 'PX', ttl)
   note(now + ttl * 1000)
 end
 
-local function serve(asker) -- give the free lock to the first live ticket, and tell its process, unless it is the asker
-  local start, deaf = 0, {}
+-- Give the lock, which is free, to the first live ticket, and tell its process, unless it is the asker.
+local function serve(asker)
+  local start, most, deaf = 0, 2, {} -- nearly always it is the first of all
   while true do
-    local owners = redis.call('ZRANGE', line, start, start + 63)
+    local owners = redis.call('ZRANGE', line, start, start + most - 1)
     if #owners == 0 then
-      return
+      return false
     end
     local found = redis.call('HMGET', tickets, unpack(owners))
     for place, owner in ipairs(owners) do
@@ -134,12 +127,18 @@ local function serve(asker) -- give the free lock to the first live ticket, and 
         local fence = next_fence(tonumber(seen))
         local told = 'handed ' .. owner .. ' ' .. text(fence)
         if owner == asker or redis.call('PUBLISH', channel, told) > 0 then
-          return grant(owner, fence, ttl, channel .. '\n' .. rest)
+          if start + #owners == 1 then
+            redis.call('DEL', line, tickets, expiries)
+          else
+            remove(owner)
+          end
+          grant(owner, fence, ttl, channel .. '\n' .. rest)
+          return true
         end
         deaf[channel] = true
       end
     end
-    start = start + #owners
+    start, most = start + #owners, 64
   end
 end
 
@@ -149,12 +148,8 @@ local function close() -- the index forgets a lock about which there is nothing 
   end
 end
 
-local function ask_again(value, position) -- in how many ms, should nobody tell anything before
-  local again = tonumber(redis.call('HGET', tickets, '') or LATER)
-  local left = redis.call('PTTL', lock)
-  if left >= 0 then
-    again = math.min(again, left)
-  end
+local function ask_again(value, position, left, shortest) -- in how many ms, should nobody tell anything before
+  local again = left >= 0 and math.min(shortest, left) or shortest
   if shown(value) == '' then
     again = math.min(again, SOON * (position + 1), LATER) -- the first looks for all; the next for it, should it leave
   end

@@ -25,18 +25,18 @@ local function keep(owner, ttl, fence)
     prolong(ttl)
     return {GRANTED, fence_of(value)}
   end
-  local is_there = refresh(owner, ttl)
+  local shortest = refresh(owner, ttl)
   if not value then
-    serve(is_there and owner or nil)
+    serve(shortest and owner or nil)
     value = holder()
   end
-  if not is_there or not value then
+  if not shortest or not value then
     return {GONE}
   end
   if is_of(value, owner) then
     return {GRANTED, fence_of(value)}
   end
-  return {QUEUED, ask_again(value, redis.call('ZRANK', line, owner))}
+  return {QUEUED, ask_again(value, redis.call('ZRANK', line, owner), redis.call('PTTL', lock), shortest)}
 end
 
 redis.call('ZREMRANGEBYSCORE', index, '-inf', text(now))

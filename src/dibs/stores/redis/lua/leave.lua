@@ -19,7 +19,8 @@ end
 
 look()
 if bar_until >= now then
-  redis.call('HSET', bars, owner, text(bar_until))
+  redis.call('ZREMRANGEBYSCORE', bars, '-inf', '(' .. text(now))
+  redis.call('ZADD', bars, text(bar_until), owner)
   local lasts = math.floor((bar_until - now) / 1000) + 1
   if redis.call('PTTL', bars) < lasts then
     redis.call('PEXPIRE', bars, lasts)
@@ -27,13 +28,15 @@ if bar_until >= now then
 end
 local value, answer = holder(), GONE
 if is_of(value, owner) then
-  redis.call('DEL', lock)
-  value, answer = false, RELEASED
+  answer = RELEASED
 elseif forget(owner) then
   answer = LEFT
 end
-if not value then
-  serve()
+if (answer == RELEASED or not value) and serve() then
+  return {now, answer}
+end
+if answer == RELEASED then
+  redis.call('DEL', lock)
 end
 close()
 return {now, answer}
