@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Self, Unpack
-from urllib.parse import quote
 
 from dibs.errors import ChangedHands, ConfigError
 from dibs.events import ChoseEmbedded
@@ -40,7 +39,7 @@ def connect(
     observers: Sequence[Observer] = (),
     quiet: bool = False,
 ) -> Dibs:
-    """A client of the store at `url`, else at `DIBS_URL` or `REDIS_URL`, else of this machine's own.
+    """A client of the store at `url`, else at `DIBS_URL`, `REDIS_URL` or `REDIS_HOST`, else of this machine's own.
 
     Nothing is opened until used. Instead of a URL it may be a redis-py client of yours, blocking or asyncio.
     Keys are `namespace:name`. Events go to the `dibs` logger, unless `quiet`, and to the `observers`.
@@ -166,6 +165,8 @@ def _from_parts() -> str:
     host = os.environ.get("REDIS_HOST", "")
     if not host:
         return ""
+    from urllib.parse import quote  # noqa: PLC0415 - needed by few, and brings in a lot
+
     secret = quote(os.environ.get("REDIS_PASSWORD", ""), safe="")
     login = f"{quote(os.environ.get('REDIS_USERNAME', ''), safe='')}:{secret}@" if secret else ""
     return f"redis://{login}{host}:{os.environ.get('REDIS_PORT') or 6379}/{os.environ.get('REDIS_DB') or 0}"

@@ -92,4 +92,19 @@ class StoreUnreachable(DibsError):
 
 
 class StoreRefused(StoreUnreachable):
-    """The store answered that it did not do what it was asked, and can be asked again: it has just started, say."""
+    """The store surely did not do what it was asked, and can be asked again: it has just started, say."""
+
+    @classmethod
+    def hung_up(cls, server: str) -> Self:
+        """We had closed the line ourselves."""
+        return cls(server, after=0.0, why="the line was hung up", fix="make another client with dibs.connect()")
+
+    @classmethod
+    def unconnected(cls, server: str, *, after: float) -> Self:
+        """There was no line to ask on."""
+        return cls(server, after=after, why="no connection was had in time")
+
+    @classmethod
+    def without_threads(cls, server: str, error: RuntimeError) -> Self:
+        """The line needs a thread, and the system gives us no more."""
+        return cls(server, after=0.0, why=str(error), fix="let this program have more threads")

@@ -218,6 +218,17 @@ class TestTickets:
         assert bob.world.asks("keep")[0] == [("a", KeepAlive("bob-1", 15.0))]
         assert [ticket.owner for ticket in scene.server.locks["a"].queue] == ["bob-1"]
 
+    def test_those_who_joined_one_after_another_fall_into_step(self, scene: Scene, ann: Process, bob: Process) -> None:
+        ann.holds(REQUEST)
+        ann.start_keeper()
+        bob.start_keeper()
+        for joins_at in (0.0, 1.0, 2.0, 4.0):
+            scene.until(joins_at)
+            scene.spawn(bob.acquires(Request("a", 15.0)))
+        scene.until(14.0)
+        assert bob.world.moments("keep") == [5.0, 9.0, 14.0]
+        assert [len(batch) for batch in bob.world.asks("keep")] == [3, 4, 4]
+
     def test_leases_and_tickets_share_their_command(self, scene: Scene, ann: Process, bob: Process) -> None:
         ann.holds(REQUEST)
         bob.holds(Request("b", 30.0))

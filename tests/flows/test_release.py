@@ -144,6 +144,13 @@ class TestRelease:
         assert len(ann.world.asks("keep")) == 1
         assert ann.events == [Acquired("a", hold.fence, 0.0), Released("a", hold.fence, 10.5)]
 
+    def test_what_happens_with_every_lock_is_not_told_where_nobody_listens(self, scene: Scene, ann: Process) -> None:
+        ann.desk.is_heard = False
+        hold = ann.holds(REQUEST)
+        scene.play(release(ann.world, ann.desk, hold))
+        assert "a" not in scene.server.locks
+        assert ann.events == []
+
     def test_a_release_that_is_thrown_away_talks_to_nobody_and_is_owed(self, scene: Scene, ann: Process) -> None:
         hold = ann.holds(REQUEST)
         ann.world.doom("leave", SILENT)

@@ -61,6 +61,8 @@ class Desk:
     tell: Callable[[Event], None]
     who: str
     nudge: Callable[[], None]
+    is_heard: bool = True
+    """Whether anybody listens to what is told: what happens with every lock is not put into words for nobody."""
     holds: dict[str, Hold] = field(default_factory=dict["str", "Hold"])
     tickets: dict[str, Waiting] = field(default_factory=dict[str, Waiting])
     debts: dict[str, Debt] = field(default_factory=dict[str, Debt])

@@ -106,7 +106,8 @@ async def release(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
         owe(world, desk, hold.name, leave, ttl=hold.request.ttl)
         raise
     if answer is Said.RELEASED:
-        desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
+        if desk.is_heard:
+            desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return None
     hold.lost_because = FORGOTTEN
     tell_loss(desk, hold)
@@ -277,5 +278,6 @@ class _Asking:
         if arrived and Taken(fence) in arrived:
             hold.lose(EVICTED)
             desk.nudge()
-        desk.tell(events.Acquired(self._request.name, fence, hold.waited))
+        if desk.is_heard:
+            desk.tell(events.Acquired(self._request.name, fence, hold.waited))
         return hold

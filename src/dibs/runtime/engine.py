@@ -124,7 +124,8 @@ class Engine:
     def _assemble(self) -> None:
         who = f"{os.uname().nodename}:{os.getpid()}" if hasattr(os, "uname") else f"pid:{os.getpid()}"
         store = self.backend.locks(self._namespace)
-        self.desk = Desk(store, self.backend.server, tell=self.tell, who=who, nudge=self._nudge)
+        is_heard = bool(self._observers)
+        self.desk = Desk(store, self.backend.server, self.tell, who, self._nudge, is_heard)
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)

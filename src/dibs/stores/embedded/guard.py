@@ -18,6 +18,8 @@ PR_SET_PDEATHSIG = 1
 IS_READY = b"Ready to accept connections"
 PATIENCE = 1.0
 """How long a server may take to do as it is asked, before it is told so, and before it is killed."""
+LOOK_EVERY = 0.25
+"""How often to see whether the folder is still there."""
 LAST_WORDS = 8
 LONGEST_LOG = 1_000_000
 
@@ -39,6 +41,7 @@ def main(users: str, log: str, path: str, door: str, guard: str, server: str, *w
     pid, output = _start(words, int(server))
     is_over = threading.Event()
     threading.Thread(target=_end_with_users, args=(shares, users, path, pid, is_over), daemon=True).start()
+    threading.Thread(target=_end_with_folder, args=(shares, users, pid, is_over), daemon=True).start()
     last_words = _listen(output, int(door), diary)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     is_over.set()
@@ -99,11 +102,23 @@ def _end_with_users(shares: int, users: str, path: str, pid: int, is_over: threa
                 is_over.wait(PATIENCE)
 
 
-def _is_there(shares: int, users: str) -> bool:
+def _end_with_folder(shares: int, users: str, pid: int, is_over: threading.Event) -> None:
+    """A server whose folder was deleted or replaced is not found by newcomers: they start another, with the same locks.
+
+    So it goes, and its users start anew where the newcomers are. (One that was only moved is still found there.)
+    """
+    while _is_there(shares, users, if_unseen=os.fstat(shares).st_nlink > 0):
+        if is_over.wait(LOOK_EVERY):
+            return
+    os.kill(pid, signal.SIGKILL)
+
+
+def _is_there(shares: int, users: str, *, if_unseen: bool = False) -> bool:
+    """Whether its path leads to the file that we have; if it leads nowhere, that is for others to know."""
     try:
         return os.path.samestat(os.fstat(shares), os.stat(users))  # noqa: PTH116 - no need for pathlib here
     except OSError:
-        return False
+        return if_unseen
 
 
 def _ask_to_end(path: str) -> None:

@@ -25,7 +25,6 @@ class Latch:
 
     def __init__(self, path: Path) -> None:
         self._fd, self._pid = -1, os.getpid()
-        self._path = path
         self._fd = _opened(partial(os.open, path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
     def take(self, how: int, within: float = 0.0) -> bool:
@@ -56,13 +55,6 @@ class Latch:
         """For others to read while we have it."""
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, text, 0)
-
-    def is_there(self) -> bool:
-        """Whether others who open it get the same file."""
-        try:
-            return os.path.samestat(os.fstat(self._fd), self._path.stat())
-        except OSError:
-            return False
 
     def close(self) -> None:
         """Let go of it, once; in a forked child that has been done."""

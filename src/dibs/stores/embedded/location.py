@@ -5,14 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from dibs.errors import ConfigError
-from dibs.stores.sqlite.hints import LONGEST_PATH as LONGEST_SOCKET
-from dibs.stores.sqlite.hints import mailbox_folder
-from dibs.stores.sqlite.location import LONGEST_PATH, Location, default_location, location, refuse_unfit
+from dibs.stores.machine import LONGEST_PATH, LONGEST_SOCKET, Place, folder_fault, socket_folder, state_folder
 
 DEFAULT = "valkey"
 SOCKET = "valkey.sock"
@@ -20,44 +16,36 @@ LOG = "valkey.log"
 USERS, DOOR, GUARD, SERVER = "users.lock", "door.lock", "guard.lock", "server.lock"
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Place):
     """A folder for an embedded server and its data."""
 
-    path: Path
-    is_ours: bool = False
-    """Whether it is dibs' own: the folders around it are made as well."""
-
-    @property
-    def url(self) -> str:
-        """As people write it."""
-        return f"valkey+embedded:///{quote(os.fsencode(self.path))}"
+    __slots__ = ()
+    scheme, kind = "valkey+embedded", "folder"
 
 
 def folder_of(url: str) -> Folder:
     """The folder that a URL names, or the user's own."""
-    rest = url.partition("://")[2]
-    if not rest:
-        return Folder(default_location().path.with_name(DEFAULT), is_ours=True)
-    host, _, path = rest.partition("/")
-    if host or not path:
-        # Not repeated: what looks like a host may hold a password.
-        raise ConfigError(
-            "that URL names no folder: write valkey+embedded:///relative/folder or valkey+embedded:////absolute/folder"
-        )
-    return Folder(location(url).path)
+    return Folder.named(url) or Folder(state_folder() / DEFAULT, is_ours=True)
 
 
 def made_ready(folder: Folder) -> Path:
     """The true path of the folder, which is made if it is missing; `ConfigError` if it is no place for a server."""
-    path = Path(os.path.realpath(folder.path))
-    if len(os.fsencode(path / USERS)) > LONGEST_PATH:
-        raise ConfigError(f"no embedded Valkey in {path}: the path is too long; name a shorter one")
-    refuse_unfit(Location(path / USERS, is_ours=True), may_read=False)  # as the folder is, though not all around it
+    path = refuse_unfit(folder)
     if folder.is_ours:
         _make(path.parent, parents=True)
-    for private in {path, socket_of(path).parent}:
+    for private in _private(path):
         _refuse_public(private, _make(private))
+    return path
+
+
+def refuse_unfit(folder: Folder) -> Path:
+    """The true path of the folder; `ConfigError` if it is, or would be, no place for a server. Nothing is made."""
+    path = Path(os.path.realpath(folder.path))
+    if fault := _fault(path, is_ours=folder.is_ours):
+        raise ConfigError(f"no embedded Valkey in {path}: {fault}")
+    for private in _private(path):
+        if private.exists():
+            _refuse_public(private, private.lstat())
     return path
 
 
@@ -67,7 +55,21 @@ def socket_of(folder: Path) -> Path:
     if len(os.fsencode(inside)) <= LONGEST_SOCKET:
         return inside
     name = hashlib.blake2b(os.fsencode(folder), digest_size=8).hexdigest()
-    return mailbox_folder(folder) / f"{name}.valkey"
+    return socket_folder() / f"{name}.valkey"
+
+
+def _private(path: Path) -> set[Path]:
+    """The folders that nobody else may reach."""
+    return {path, socket_of(path).parent}
+
+
+def _fault(path: Path, *, is_ours: bool) -> str | None:
+    if len(os.fsencode(path / USERS)) > LONGEST_PATH:
+        return "the path is too long; name a shorter one"
+    try:
+        return folder_fault(path if path.exists() else path.parent, is_made=is_ours)
+    except OSError as error:
+        return f"{error.strerror or error}; name a folder that can be made and written"
 
 
 def _make(folder: Path, *, parents: bool = False) -> os.stat_result:

@@ -79,10 +79,6 @@ class ServerLease:
         finally:
             self._leave_if_closed()  # as it may be by now, by another thread
 
-    def is_there(self) -> bool:
-        """Whether newcomers would share this server: if its folder was deleted, they would start another."""
-        return self._users is not None and self._users.is_there()
-
     def close(self) -> None:
         """Give the share back. The last one ends the server; its data stays."""
         self._is_closed = True

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dibs.stores.redis.blocking import RedisWire
     from dibs.stores.redis.endpoint import Endpoint
 
-INSTALL = "pip install 'dibs-lock[redis]'"
+INSTALL = "install the extra: pip install 'dibs-lock[redis]' (or '.[redis]' in a clone)"
 
 
 class RedisBackend:

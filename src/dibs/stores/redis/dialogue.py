@@ -119,14 +119,19 @@ class Dialogue:
         return self.ask(words, lambda outcome: done(outcome if isinstance(outcome, StoreUnreachable) else None))
 
     def feed(self, data: bytes | memoryview, size: int) -> None:
-        """Bytes have come."""
-        reader = self._reader
+        """Bytes have come. Who is told something goes first: it may be handed a lock, and others wait behind it."""
+        reader, answers = self._reader, list[Any]()
         reader.feed(data, 0, size)
         while (said := reader.gets()) is not NOTHING:
-            if isinstance(said, PushNotification) or self._is_told_only:
-                self._told(said)
+            if self._is_told_only or isinstance(said, PushNotification):
+                if said[0] == b"message":
+                    self._deliver(said[1].decode(), said[2])
+                elif said[0] == b"subscribe":
+                    answers.append(said)
             else:
-                self._answered(said)
+                answers.append(said)
+        for said in answers:
+            self._answered(said)
 
     def end(self, why: str) -> None:
         """The connection is gone, and with it all answers: whether the asks arrived nobody knows."""
@@ -146,15 +151,6 @@ class Dialogue:
         if isinstance(answer, StoreRefused) and is_unknown_script(answer):
             self._needs_scripts = True
         heard(answer)
-
-    def _told(self, said: Any) -> None:
-        match said:
-            case [b"message", channel, message]:
-                self._deliver(channel.decode(), message)
-            case [b"subscribe", *_]:
-                self._answered(said)
-            case _:
-                pass
 
     def _deliver(self, channel: str, message: bytes) -> None:
         match message.decode(errors="replace").split(" "):

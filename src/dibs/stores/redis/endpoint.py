@@ -13,10 +13,11 @@ import redis.asyncio.sentinel
 import redis.connection
 import redis.sentinel
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
 from redis.retry import Retry
 
 from dibs.errors import ConfigError, StoreRefused
+from dibs.stores.redis.dialogue import NOT_DONE
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection as AsyncConnection
@@ -44,6 +45,8 @@ _SAY_LITTLE: Mapping[str, None] = dict.fromkeys(
     else ("lib_name", "lib_version")
 )
 """Has redis-py not introduce itself, which would take two more round trips."""
+_WORDS = {AuthenticationError: "WRONGPASS", NoPermissionError: "NOPERM"}
+"""What the server has said, where redis-py tells it by the class of its error."""
 _OF_A_POOL = ("maint_", "maintenance_", "orig_", "oss_")
 """What a pool tells the connections that it makes for itself."""
 
@@ -102,8 +105,9 @@ class Endpoint:
     def refused(self, error: Exception) -> StoreRefused:
         """What to tell when no connection can be had: nothing was asked yet."""
         why = str(error) or type(error).__name__
-        if isinstance(error, AuthenticationError) or why.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
-            return StoreRefused(self.server, after=0.0, why=why, fix="check the user and the password in the URL")
+        for kind, word in _WORDS.items():
+            if isinstance(error, kind):
+                return StoreRefused(self.server, after=0.0, why=why, fix=NOT_DONE[word])
         return StoreRefused(self.server, after=0.0, why=why)
 
     def _kind(self, kinds: Any) -> Any:

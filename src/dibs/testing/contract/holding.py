@@ -90,7 +90,7 @@ class HoldingContract(Clients):
         async def scene() -> None:
             mine = await face.acquire("a", ttl=BRIEF)
             with pytest.raises(LockBusy):
-                await face.acquire("a", wait=3 * BRIEF)
+                await face.acquire("a", wait=2 * BRIEF)
             mine.ensure()
             assert not mine.lost
             assert 0 < mine.remaining < BRIEF
@@ -120,7 +120,7 @@ class HoldingContract(Clients):
 
     def test_max_hold_ends_a_lease_however_well_it_is_renewed(self, face: Face) -> None:
         async def scene() -> None:
-            mine = await face.acquire("a", ttl=BRIEF, max_hold=2 * BRIEF)
+            mine = await face.acquire("a", ttl=BRIEF, max_hold=1.5 * BRIEF)
             theirs = await face.acquire("a", wait=20)
             assert mine.lost
             assert theirs.waited >= BRIEF
@@ -161,12 +161,12 @@ class HoldingContract(Clients):
 
         face.play(scene())
 
-    @pytest.mark.parametrize("name", ["a b", "a:b", "a{b", "naïve/路径", "x" * 200, "%s", "*", "'; --"])
-    def test_any_printable_name_will_do(self, face: Face, name: str) -> None:
+    def test_any_printable_name_will_do(self, face: Face) -> None:
         async def scene() -> None:
-            mine = await face.acquire(name)
-            assert await face.try_acquire(name) is None
-            assert [view.name for view in await face.locks()] == [name]
-            await face.release(mine)
+            for name in ("a b", "a:b", "a{b", "naïve/路径", "x" * 200, "%s", "*", "'; --"):
+                mine = await face.acquire(name)
+                assert await face.try_acquire(name) is None
+                assert [view.name for view in await face.locks()] == [name]
+                await face.release(mine)
 
         face.play(scene())

@@ -12,9 +12,14 @@ local owner, seen, ttl = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local may_land = now <= tonumber(ARGV[2])
 
 if may_land and redis.call('EXISTS', lock, line, bars) == 0 then -- by far the most common
-  local fence = math.max(tonumber(redis.call('GET', counter) or '0') + 1, now, seen + 1)
+  local fence = math.max(now, seen + 1)
   local number = string.format('%.0f', fence)
-  redis.call('SET', counter, number)
+  local last = tonumber(redis.call('SET', counter, number, 'GET') or '0')
+  if last >= fence then
+    fence = last + 1
+    number = string.format('%.0f', fence)
+    redis.call('SET', counter, number)
+  end
   redis.call('SET', lock, table.concat({owner, '1', number, ARGV[4], string.format('%.0f', now), ARGV[6], ARGV[7], ARGV[8]}, '\n'), 'PX', ttl)
   redis.call('ZADD', index, string.format('%.0f', now + ttl * 1000), lock)
   return {now, 1, fence}

@@ -1,4 +1,4 @@
--- Look at the locks that are held or waited for, by name.
+-- Look at the locks that are held or waited for, by name, and forget the names of those that are not.
 -- KEYS  index
 -- ARGV  prefix of their keys, how many at most
 -- gives now (µs) and for each: {key, {as inspect.lua}}
@@ -9,6 +9,7 @@ local lock, line, tickets, expiries, counter
 -- include common
 -- include view
 
+redis.pcall('ZREMRANGEBYSCORE', index, '-inf', text(now)) -- those of the dead; if nothing can be written, they stay
 local names = {}
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', index, '(' .. text(now), '+inf')) do
   if string.sub(name, 1, #ARGV[1]) == ARGV[1] then
