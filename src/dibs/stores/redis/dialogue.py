@@ -80,7 +80,7 @@ class Dialogue:
         self._reader: Any = Reader(notEnoughData=NOTHING)
         self.pending: deque[tuple[Heard, float]] = deque()
         self._is_told_only = False
-        self.answered_at = float("-inf")
+        self._answered_at = float("-inf")
         self._needs_scripts = False
 
     @property
@@ -123,11 +123,9 @@ class Dialogue:
         reader, answers = self._reader, list[Any]()
         reader.feed(data, 0, size)
         while (said := reader.gets()) is not NOTHING:
-            if self._is_told_only or isinstance(said, PushNotification):
-                if said[0] == b"message":
-                    self._deliver(said[1].decode(), said[2])
-                elif said[0] == b"subscribe":
-                    answers.append(said)
+            is_told = self._is_told_only or type(said) is PushNotification
+            if is_told and said[0] != b"subscribe":
+                self._told(said, self.pending[len(answers) - 1][1] if answers else self._answered_at)
             else:
                 answers.append(said)
         for said in answers:
@@ -146,15 +144,22 @@ class Dialogue:
     def _answered(self, said: Any) -> None:
         if not self.pending:
             raise ValueError("an answer to nothing that was asked")
-        heard, self.answered_at = self.pending.popleft()
+        heard, self._answered_at = self.pending.popleft()
         answer = outcome(self._server, said)
         if isinstance(answer, StoreRefused) and is_unknown_script(answer):
             self._needs_scripts = True
         heard(answer)
 
-    def _deliver(self, channel: str, message: bytes) -> None:
-        match message.decode(errors="replace").split(" "):
+    def _told(self, said: Any, asked_at: float) -> None:
+        match said:
+            case [b"message", channel, message]:
+                self._deliver(channel.decode(), message.decode(errors="replace"), asked_at)
+            case _:
+                pass
+
+    def _deliver(self, channel: str, message: str, asked_at: float) -> None:
+        match message.split(" "):
             case [("handed" | "evicted") as kind, owner, fence] if fence.isdecimal():
-                self._ear.deliver(Push(channel, owner, int(fence), kind), self.answered_at)
+                self._ear.deliver(Push(channel, owner, int(fence), kind), asked_at)
             case _:
                 pass
