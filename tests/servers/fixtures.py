@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from tests.servers.certificate import NO_OPENSSL, Certificate, make
-from tests.servers.kinds import KINDS, Kind
+from tests.servers.kinds import KINDS, VALKEY_9, Kind
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
+
+on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
+"""For a test that the kind of server cannot matter to, or that costs too much to be run on each."""
 
 
 @pytest.fixture(params=KINDS, ids=str)

@@ -12,12 +12,12 @@ import pytest
 
 from tests.chaos.stage import LONG
 from tests.servers import resp
-from tests.servers.kinds import VALKEY_9
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.ports import HOST
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
 
-pytestmark = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
+pytestmark = on_valkey_9
 MORE = object()
 PUSH = resp.command("RPUSH", "q", "x")
 

@@ -18,7 +18,7 @@ from redis.retry import Retry
 
 from tests.chaos.stage import LONG, Stage
 from tests.servers.certificate import Certificate, make
-from tests.servers.fixtures import there
+from tests.servers.fixtures import on_valkey_9, there
 from tests.servers.kinds import REDIS, Kind
 from tests.servers.ports import Port
 from tests.servers.proxy import Proxy
@@ -108,6 +108,7 @@ def test_a_server_whose_port_is_taken_does_not_come_up(start_server: Callable[..
 
 @pytest.mark.parametrize("starter", [start_a_server, start_a_server_and_fork])
 @pytest.mark.parametrize("is_paused", [False, True])
+@on_valkey_9
 def test_a_server_ends_when_its_starter_is_killed(
     server_kind: Kind, starter: Callable[[str], None], is_paused: bool
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dibs.errors import LeaseLost, StoreUnreachable
 from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import new_token
+from dibs.runtime.prompt import Prompt
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command, Reply
@@ -46,7 +47,7 @@ class AsyncWorld:
 
     def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> asyncio.Future[T]:
         asked_at = self._ran_at = self.now()
-        future: asyncio.Future[T] = asyncio.Future(loop=self.loop)
+        future: asyncio.Future[T] = Prompt(loop=self.loop)
         self._wire.post(command.words, command.node, partial(self._heard, command.read, asked_at, future))
         if future.done():
             return future
@@ -119,9 +120,11 @@ class AsyncWorld:
         if future.done():
             return
         try:
-            future.set_result(read(outcome.value))
+            answer = read(outcome.value)
         except Exception as error:  # noqa: BLE001 - a reply nobody can read is its asker's trouble, not the wire's
             future.set_exception(error)
+        else:
+            future.set_result(answer)
 
 
 class _Silence:
@@ -173,7 +176,7 @@ class AsyncInbox:
     async def next(self, within: float) -> Wake | None:
         if not self._wakes and within > 0:
             loop = self._world.loop
-            self._waiter = loop.create_future()
+            self._waiter = Prompt(loop=loop)
             timer = None if within == inf else loop.call_later(within, self._ring)
             try:
                 await self._waiter

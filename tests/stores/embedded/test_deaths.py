@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import suppress
 from fcntl import LOCK_SH
 from pathlib import Path
@@ -145,3 +146,27 @@ def test_a_server_that_is_killed_whenever_it_starts_is_told(
     monkeypatch.setattr("dibs.stores.embedded.server.valkey_binary", lambda: program)
     with pytest.raises(StoreUnreachable, match="killed whenever it starts"):
         lease_server(house.place)
+
+
+def test_a_server_whose_folder_is_deleted_ends_so_that_no_two_grant_the_same_locks(house: Household) -> None:
+    lease = lease_server(house.place)
+    everybody = house.members()
+    shutil.rmtree(house.folder)
+    all_end(everybody)
+    newcomer = lease_server(house.place)
+    lease.revive()
+    assert server_of(lease) == server_of(newcomer)
+    for one in (lease, newcomer):
+        one.close()
+
+
+def test_a_server_whose_folder_is_replaced_ends_as_well(house: Household) -> None:
+    lease = lease_server(house.place)
+    everybody = house.members()
+    house.folder.rename(house.folder.with_name("moved"))
+    newcomer = lease_server(house.place)
+    all_end(everybody)
+    lease.revive()
+    assert server_of(lease) == server_of(newcomer)
+    for one in (lease, newcomer):
+        one.close()

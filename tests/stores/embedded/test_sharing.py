@@ -130,12 +130,10 @@ def test_a_closed_lease_cannot_be_revived(house: Household) -> None:
     assert repr(lease) == f"<ServerLease valkey+embedded:///{house.folder} closed>"
 
 
-def test_a_folder_that_is_gone_is_noticed_and_newcomers_get_another_server(house: Household) -> None:
+def test_a_folder_that_is_gone_has_newcomers_get_another_server(house: Household) -> None:
     lease = lease_server(house.place)
     before, everybody = server_of(lease), house.members()
-    assert lease.is_there()
     house.folder.rename(house.folder.with_name("gone"))
-    assert not lease.is_there()
     another = lease_server(house.place)
     assert server_of(another) != before
     lease.close()
@@ -162,6 +160,13 @@ def test_a_server_that_does_not_answer_is_told_in_time_and_killed_in_the_end(hou
         lease_server(house.place, within=0.1)
     lease.close()
     all_end(everybody)
+
+
+def test_who_has_no_time_left_is_told_at_once(house: Household) -> None:
+    lease = lease_server(house.place)
+    with pytest.raises(StoreUnreachable, match="no time was left"):
+        lease.revive(within=0)
+    lease.close()
 
 
 def test_a_door_that_stays_shut_is_told_in_time(house: Household) -> None:

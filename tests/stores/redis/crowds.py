@@ -5,21 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import dibs
-from dibs.events import Event, JoinedQueue
 from tests.chaos.actor import say
-
-
-class _Gate:
-    """Says so when all are in line."""
-
-    def __init__(self, people: int) -> None:
-        self._missing = people
-
-    def on(self, event: Event, /) -> None:
-        if isinstance(event, JoinedQueue):
-            self._missing -= 1
-            if not self._missing:
-                say("all wait")
+from tests.chaos.crowds import WhenAllWait
 
 
 def wait_in_line(url: str, name: str, ttl: float, people: int) -> None:
@@ -31,7 +18,7 @@ def wait_in_line(url: str, name: str, ttl: float, people: int) -> None:
             served.append((lease.fence, number))
 
     async def main() -> None:
-        async with dibs.connect(url, observers=[_Gate(people)], quiet=True) as d:
+        async with dibs.connect(url, observers=[WhenAllWait(people)], quiet=True) as d:
             async with d.lock("warm-up"):
                 pass
             await asyncio.gather(*(visit(d, number) for number in range(people)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from tests.stores.redis.rivals import LONG, PAUSE
+from tests.chaos.moments import LONG, PAUSE
 
 NO_NODE = "no node on this machine"
 NO_REDLOCK = "npm cannot install redlock here"

@@ -5,22 +5,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
-from collections.abc import Callable, Coroutine
-from time import monotonic
+from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
 
 import redis
 import redis.asyncio
 from redis.exceptions import LockNotOwnedError
 
+from tests.chaos.moments import LONG, PAUSE, so
 from tests.servers.ports import HOST
 
 T = TypeVar("T")
-
-LONG = 10.0
-"""How long something may take to happen before its test fails."""
-PAUSE = 0.01
-"""How long those wait who can only look again."""
 
 COMPARE_AND_DELETE = """
 if redis.call("get", KEYS[1]) == ARGV[1] then
@@ -135,18 +130,3 @@ class Bare:
 
     def close(self) -> None:
         self._client.close()
-
-
-def so(condition: Callable[[], bool]) -> threading.Event:
-    """An event that is set once the condition holds: for what nobody tells us."""
-    happened, give_up_at = threading.Event(), monotonic() + LONG
-
-    def look() -> None:
-        while monotonic() < give_up_at:
-            if condition():
-                happened.set()
-                return
-            happened.wait(PAUSE)
-
-    threading.Thread(target=look, daemon=True).start()
-    return happened

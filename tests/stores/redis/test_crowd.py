@@ -12,7 +12,7 @@ import dibs
 from dibs.events import JoinedQueue
 from dibs.testing.contract.faces import Diary
 from tests.chaos.stage import Stage
-from tests.servers.kinds import VALKEY_9
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
 from tests.stores.redis.crowds import wait_in_line
@@ -20,7 +20,7 @@ from tests.stores.redis.crowds import wait_in_line
 PROGRAMS, PEOPLE = 4, 2_500
 PATIENCE = 120.0
 
-pytestmark = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
+pytestmark = on_valkey_9
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ class Witness:
         self.dialogue.ask(b"", self._answered)
 
     def feed(self, data: bytes) -> None:
-        self.dialogue.feed(data, len(data))
+        self.dialogue.answer(self.dialogue.feed(data, len(data)))
 
     def _answered(self, outcome: Reply | StoreUnreachable) -> None:
         self.heard.append(outcome)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from math import inf
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import cast
 
 import pytest
 import redis
@@ -16,53 +15,26 @@ from redis.exceptions import LockNotOwnedError
 from dibs import ChangedHands, LeaseLost, LockBusy
 from dibs.events import Abandoned, Acquired, JoinedQueue, Lost
 from dibs.stores.redis import open_store
-from dibs.testing.contract.faces import AsyncFace, BlockingFace, Face, Started
+from dibs.testing.contract.faces import BlockingFace, Face, Started
+from tests.chaos.moments import LONG, ends_within, so
 from tests.servers.kinds import REDIS, VALKEY_8, VALKEY_9, Kind
-from tests.servers.ports import HOST
 from tests.servers.server import Server
 from tests.stores.redis.npm import Node, Redlock, missing
-from tests.stores.redis.rivals import LONG, Bare, RedisPy, RedisPyAsyncio, Rival, so
+from tests.stores.redis.rivals import Bare, RedisPy, RedisPyAsyncio, Rival
+from tests.stores.redis.visits import FOREIGN, NAME, SOON, visit
 
-NAME = "stock"
-FOREIGN = "another program, not by dibs"
-SOON = 1.0
-"""How long a waiter may take to see that another program, which tells nobody, has gone."""
-
-Put = Callable[[redis.Redis, str], object]
-
-EACH: list[tuple[Kind, type]] = [
-    (VALKEY_9, RedisPy),
-    (VALKEY_9, RedisPyAsyncio),
-    (VALKEY_9, Bare),
-    (VALKEY_9, Redlock),
-    (VALKEY_8, RedisPy),
-    (REDIS, RedisPy),
-]
-beside_each_rival = pytest.mark.parametrize(
-    ("server_kind", "rivals"), EACH, ids=[f"{kind}-{rival.__name__}" for kind, rival in EACH], indirect=True
-)
-beside_redis_py = pytest.mark.parametrize(
-    ("server_kind", "rivals"), [(VALKEY_9, RedisPy)], ids=["valkey-9"], indirect=True
-)
-on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
+ON_VALKEY_9: list[tuple[Kind, type]] = [(VALKEY_9, rival) for rival in (RedisPy, RedisPyAsyncio, Bare, Redlock)]
+ELSEWHERE: list[tuple[Kind, type]] = [(VALKEY_8, RedisPy), (REDIS, RedisPy)]
 
 
-@pytest.fixture(params=[BlockingFace, AsyncFace], ids=["blocking", "asyncio"])
-def faces(request: pytest.FixtureRequest, server_url: str) -> Callable[[], Face]:
-    """Makes clients that keep a lock under its bare name."""
-    return lambda: cast("Face", request.param(open_store(server_url), namespace=""))
+def beside(each: list[tuple[Kind, type]]) -> pytest.MarkDecorator:
+    ids = [f"{kind}-{rival.__name__}" for kind, rival in each]
+    return pytest.mark.parametrize(("server_kind", "rivals"), each, ids=ids, indirect=True)
 
 
-@pytest.fixture
-def face(faces: Callable[[], Face]) -> Face:
-    return faces()
-
-
-@pytest.fixture
-def eyes(server: Server) -> Iterator[redis.Redis]:
-    """To see, and to do, what no program should."""
-    with redis.Redis(host=HOST, port=server.port) as client:
-        yield client
+beside_each_rival_on_each_kind = beside([*ON_VALKEY_9, *ELSEWHERE])
+beside_each_rival = beside(ON_VALKEY_9)
+beside_redis_py = beside([(VALKEY_9, RedisPy)])
 
 
 @pytest.fixture(scope="session")
@@ -96,11 +68,24 @@ def rival(rivals: Callable[[str], Rival]) -> Rival:
     return rivals(NAME)
 
 
-async def visit(face: Face, came_in_at: list[float]) -> None:
-    """Wait for the lock, note when it was had, and give it back."""
-    lease = await face.acquire(NAME, wait=LONG)
-    came_in_at.append(monotonic())
-    await face.release(lease)
+def take_by_force(rival: Rival, eyes: redis.Redis) -> None:
+    eyes.delete(NAME)
+    assert rival.acquire(30)
+
+
+@contextmanager
+def untouched(eyes: redis.Redis) -> Iterator[None]:
+    """What is at the key stays as it is, until the end of the block."""
+    theirs = eyes.get(NAME)
+    assert theirs is not None
+    yield
+    assert eyes.get(NAME) == theirs
+
+
+def asked(eyes: redis.Redis) -> int:
+    """How often somebody has tried to take a lock, by whatever library."""
+    words = {"cmdstat_set", "cmdstat_eval", "cmdstat_evalsha"}
+    return sum(each["calls"] for name, each in eyes.info("commandstats").items() if name in words)
 
 
 async def all_said(face: Face) -> None:
@@ -109,53 +94,48 @@ async def all_said(face: Face) -> None:
 
 
 class TestWhileTheyHoldIt:
-    @beside_each_rival
+    @beside_each_rival_on_each_kind
     def test_it_is_not_taken_and_said_to_be_another_program_s(
         self, face: Face, rival: Rival, eyes: redis.Redis
     ) -> None:
         async def scene() -> None:
             assert rival.acquire(30)
-            theirs = eyes.get(NAME)
-            assert await face.try_acquire(NAME) is None
-            with pytest.raises(LockBusy, match=f"'stock' is held by {FOREIGN}") as busy:
-                await face.acquire(NAME, wait=0.05)
-            assert (busy.value.holder, busy.value.fence) == (FOREIGN, 0)
-            assert 29 < busy.value.ttl_left <= 30
-            seen = await face.inspect(NAME)
+            with untouched(eyes):
+                assert await face.try_acquire(NAME) is None
+                with pytest.raises(LockBusy, match=f"'stock' is held by {FOREIGN}") as busy:
+                    await face.acquire(NAME, wait=0.05)
+                assert (busy.value.holder, busy.value.fence) == (FOREIGN, 0)
+                assert 29 < busy.value.ttl_left <= 30
+                seen = await face.inspect(NAME)
             assert seen.state == "held"
             assert seen.held is not None
             assert seen.held.who == FOREIGN
             assert seen.waiters == ()
-            assert eyes.get(NAME) == theirs
 
         face.play(scene())
         assert rival.release()
 
     @beside_each_rival
     def test_a_waiter_gets_in_soon_after_their_release(self, face: Face, rival: Rival) -> None:
-        came_in_at: list[float] = []
-
         async def scene() -> None:
             assert rival.acquire(30)
-            waiter = face.start(visit(face, came_in_at))
+            waiter = face.start(visit(face))
             await face.seen(JoinedQueue)
-            released_at = monotonic()
-            assert rival.release()
-            await waiter.finish()
-            assert came_in_at[0] - released_at < SOON
+            async with ends_within(SOON):
+                assert rival.release()
+                await waiter.finish()
 
         face.play(scene())
 
     @beside_each_rival
     def test_a_waiter_gets_in_soon_after_their_ttl_and_not_before(self, face: Face, rival: Rival) -> None:
-        came_in_at: list[float] = []
-
         async def scene() -> None:
             asked_at = monotonic()
             assert rival.acquire(0.3)
-            took_at = monotonic()
-            await visit(face, came_in_at)
-            assert asked_at + 0.3 <= came_in_at[0] < took_at + 0.3 + SOON
+            async with ends_within(0.3 + SOON):
+                lease = await face.acquire(NAME, wait=LONG)
+            assert monotonic() >= asked_at + 0.3
+            await face.release(lease)
 
         face.play(scene())
 
@@ -166,9 +146,8 @@ class TestWhileTheyHoldIt:
         async def scene() -> None:
             assert rival.acquire(0.1)
             lease = await face.acquire(NAME, wait=LONG)
-            ours = eyes.get(NAME)
-            assert not rival.release()
-            assert eyes.get(NAME) == ours
+            with untouched(eyes):
+                assert not rival.release()
             await face.extend(lease)
             await face.release(lease)
 
@@ -201,9 +180,7 @@ class TestWhileTheyHoldIt:
         assert order == [0, 1, 2, 3, 4, 5]
 
     @beside_redis_py
-    def test_the_second_gets_in_when_the_first_has_given_up(self, face: Face, rival: Rival) -> None:
-        came_in_at: list[float] = []
-
+    def test_the_second_gets_in_soon_when_the_first_has_given_up(self, face: Face, rival: Rival) -> None:
         async def give_up() -> None:
             with pytest.raises(LockBusy):
                 await face.acquire(NAME, wait=0.2)
@@ -212,28 +189,24 @@ class TestWhileTheyHoldIt:
             assert rival.acquire(30)
             first = face.start(give_up())
             await face.seen(JoinedQueue)
-            second = face.start(visit(face, came_in_at))
+            second = face.start(visit(face))
             await face.seen(JoinedQueue, times=2)
             await first.finish()
-            released_at = monotonic()
-            assert rival.release()
-            await second.finish()
-            assert came_in_at[0] - released_at < 2 + SOON
+            async with ends_within(SOON):
+                assert rival.release()
+                await second.finish()
 
         face.play(scene())
 
     @beside_redis_py
     def test_waiting_asks_a_few_times_a_second_and_no_more(self, face: Face, rival: Rival, eyes: redis.Redis) -> None:
-        def asked() -> int:
-            return sum(each["calls"] for name, each in eyes.info("commandstats").items() if "evalsha" in name)
-
         async def scene() -> None:
             assert rival.acquire(30)
             assert await face.try_acquire(NAME) is None
-            before = asked()
+            before = asked(eyes)
             with pytest.raises(LockBusy):
                 await face.acquire(NAME, wait=1)
-            assert 3 <= asked() - before <= 8
+            assert 3 <= asked(eyes) - before <= 8
 
         face.play(scene())
 
@@ -245,12 +218,11 @@ class TestWhileTheyHoldIt:
 
         async def scene() -> None:
             assert rival.acquire(30)
-            theirs = eyes.get(NAME)
-            with pytest.raises(LockBusy):
-                await face.acquire(NAME, ttl=0.1, wait=0.8)
-            assert len(face.diary.of(JoinedQueue)) == 1
-            await all_said(face)
-            assert eyes.get(NAME) == theirs
+            with untouched(eyes):
+                with pytest.raises(LockBusy):
+                    await face.acquire(NAME, ttl=0.1, wait=0.8)
+                assert len(face.diary.of(JoinedQueue)) == 1
+                await all_said(face)
             assert eyes.keys("*~*") == [b"~index"]
 
         face.play(scene())
@@ -275,7 +247,7 @@ class TestWhileTheyHoldIt:
 
 
 class TestWhileWeHoldIt:
-    @beside_each_rival
+    @beside_each_rival_on_each_kind
     def test_they_cannot_take_it_until_it_is_released(self, face: Face, rival: Rival) -> None:
         async def scene() -> None:
             lease = await face.acquire(NAME)
@@ -288,12 +260,13 @@ class TestWhileWeHoldIt:
         assert rival.release()
 
     @beside_each_rival
-    def test_one_of_them_who_waits_gets_in_after_our_release(self, face: Face, rival: Rival) -> None:
+    def test_one_of_them_who_waits_gets_in_after_our_release(self, face: Face, rival: Rival, eyes: redis.Redis) -> None:
         async def scene() -> None:
             lease = await face.acquire(NAME)
+            before = asked(eyes)
             with ThreadPoolExecutor(1) as beside:
                 theirs = beside.submit(rival.wait, 30)
-                await face.extend(lease)
+                await face.happened(so(lambda: asked(eyes) > before + 1))  # more than once: it waits
                 assert not theirs.done()
                 await face.release(lease)
                 assert theirs.result(LONG)
@@ -308,11 +281,10 @@ class TestWhileWeHoldIt:
         async def scene() -> None:
             lease = await face.acquire(NAME, ttl=0.1, renew=False)
             assert rival.wait(30)
-            theirs = eyes.get(NAME)
-            with pytest.raises(LeaseLost):
-                await face.release(lease)
-            await all_said(face)
-            assert eyes.get(NAME) == theirs
+            with untouched(eyes):
+                with pytest.raises(LeaseLost):
+                    await face.release(lease)
+                await all_said(face)
 
         face.play(scene())
         assert rival.release()
@@ -325,14 +297,12 @@ class TestWhileWeHoldIt:
 
         async def scene() -> None:
             lease = await face.acquire(NAME, ttl=0.6)
-            eyes.delete(NAME)
-            assert rival.acquire(30)
-            theirs = eyes.get(NAME)
-            await face.seen(Lost)
-            with pytest.raises(LeaseLost):
-                await face.release(lease)
-            await all_said(face)
-            assert eyes.get(NAME) == theirs
+            take_by_force(rival, eyes)
+            with untouched(eyes):
+                await face.seen(Lost)
+                with pytest.raises(LeaseLost):
+                    await face.release(lease)
+                await all_said(face)
 
         face.play(scene())
         assert rival.release()
@@ -343,14 +313,12 @@ class TestWhileWeHoldIt:
     ) -> None:
         async def scene() -> None:
             lease = await face.acquire(NAME)
-            eyes.delete(NAME)
-            assert rival.acquire(30)
-            theirs = eyes.get(NAME)
-            with pytest.raises(ChangedHands):
-                await face.force_release(NAME, fence=lease.fence)
-            with pytest.raises(LeaseLost):
-                await face.release(lease)
-            assert eyes.get(NAME) == theirs
+            take_by_force(rival, eyes)
+            with untouched(eyes):
+                with pytest.raises(ChangedHands):
+                    await face.force_release(NAME, fence=lease.fence)
+                with pytest.raises(LeaseLost):
+                    await face.release(lease)
 
         face.play(scene())
         assert rival.release()
@@ -361,8 +329,7 @@ class TestWhileWeHoldIt:
     ) -> None:
         async def scene() -> None:
             leases = [await face.acquire(NAME)]
-            eyes.delete(NAME)
-            assert rival.acquire(30)
+            take_by_force(rival, eyes)
             leases.clear()
             await face.seen(Abandoned)
             await all_said(face)
@@ -393,7 +360,7 @@ class TestWhileWeHoldIt:
 
 
 class TestSideBySide:
-    @beside_each_rival
+    @beside_each_rival_on_each_kind
     def test_nobody_is_inside_together(self, face: Face, rivals: Callable[[str], Rival], eyes: redis.Redis) -> None:
         """Ours hand the lock on among themselves; a rival polls, and may be last, but all get their turns."""
         count = [0]
@@ -446,84 +413,5 @@ class TestSideBySide:
             assert not rival.acquire(30)
             await face.release(lease)
             assert rival.acquire(30)
-
-        face.play(scene())
-
-
-def a_redisson_lock(client: redis.Redis, key: str) -> object:
-    """Held twice by one of its threads."""
-    client.hset(key, "285475da-9152-4c83-822a-67ee2f116a79:52", "2")
-    return client.pexpire(key, 30_000)
-
-
-def a_list(client: redis.Redis, key: str) -> object:
-    client.rpush(key, "theirs")
-    return client.pexpire(key, 30_000)
-
-
-def a_set(client: redis.Redis, key: str) -> object:
-    client.sadd(key, "theirs")
-    return client.pexpire(key, 30_000)
-
-
-def a_text_of_bytes(client: redis.Redis, key: str) -> object:
-    return client.set(key, b"\xff\x00\r\n\n\n1", px=30_000)
-
-
-def an_empty_text(client: redis.Redis, key: str) -> object:
-    return client.set(key, b"", px=30_000)
-
-
-def a_lock_without_end(client: redis.Redis, key: str) -> object:
-    return client.set(key, "theirs", nx=True)
-
-
-def a_redisson_lock_without_end(client: redis.Redis, key: str) -> object:
-    return client.hset(key, "285475da-9152-4c83-822a-67ee2f116a79:52", "1")
-
-
-WITH_AN_END: list[Put] = [a_redisson_lock, a_list, a_set, a_text_of_bytes, an_empty_text]
-WITHOUT_AN_END: list[Put] = [a_lock_without_end, a_redisson_lock_without_end]
-
-
-@pytest.mark.parametrize("put", [*WITH_AN_END, *WITHOUT_AN_END], ids=lambda put: put.__name__)
-class TestWhateverIsThere:
-    def test_it_counts_as_held_and_is_not_changed(self, face: Face, eyes: redis.Redis, put: Put) -> None:
-        async def scene() -> None:
-            put(eyes, NAME)
-            theirs, ends = eyes.dump(NAME), eyes.pexpiretime(NAME)
-            assert await face.try_acquire(NAME) is None
-            if put in WITH_AN_END:
-                with pytest.raises(LockBusy, match=FOREIGN):
-                    await face.acquire(NAME, wait=0.05)
-            seen = await face.inspect(NAME)
-            assert seen.state == "held"
-            assert seen.held is not None
-            assert (seen.held.who, seen.held.fence, seen.held.purpose) == (FOREIGN, 0, "")
-            assert seen.held.ttl_left == inf if put in WITHOUT_AN_END else 29 < seen.held.ttl_left <= 30
-            assert (eyes.dump(NAME), eyes.pexpiretime(NAME)) == (theirs, ends)
-
-        face.play(scene())
-
-    @on_valkey_9
-    def test_a_waiter_gets_in_soon_after_it_is_deleted(self, face: Face, eyes: redis.Redis, put: Put) -> None:
-        came_in_at: list[float] = []
-
-        async def scene() -> None:
-            put(eyes, NAME)
-            theirs = eyes.dump(NAME)
-            waiter = face.start(visit(face, came_in_at))
-            [joined] = await face.seen(JoinedQueue)
-            assert joined.holder == FOREIGN
-            [listed] = await face.locks()
-            assert listed.name == NAME
-            assert listed.held is not None
-            assert listed.held.who == FOREIGN
-            assert len(listed.waiters) == 1
-            assert eyes.dump(NAME) == theirs
-            deleted_at = monotonic()
-            eyes.delete(NAME)
-            await waiter.finish()
-            assert came_in_at[0] - deleted_at < SOON
 
         face.play(scene())

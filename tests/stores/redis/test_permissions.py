@@ -6,18 +6,20 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 import dibs
 from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, StoreRisky
-from dibs.testing.contract.faces import Diary
-from tests.servers.kinds import VALKEY_9
+from dibs.stores.redis import open_store
+from dibs.testing.contract.faces import AsyncFace, BlockingFace, Diary
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
 
 DOCS = Path(__file__).parents[3] / "docs" / "redis.md"
-TTL = 1.0
+TTL, WAIT = 1.0, 0.3
 
 
 def documented() -> str:
@@ -30,17 +32,21 @@ def granted(rules: str) -> list[str]:
     return re.findall(r"\+\S+", rules)
 
 
-@pytest.fixture
-def start(start_server: Callable[..., Server]) -> Callable[[str], str]:
+class Start(Protocol):
     """A server whose user has these rules, by its URL."""
 
-    def url(rules: str) -> str:
-        return start_server(users={"dibs": rules}).url_of("dibs", "password")
+    def __call__(self, rules: str, *, database: int = 0) -> str: ...
+
+
+@pytest.fixture
+def start(start_server: Callable[..., Server]) -> Start:
+    def url(rules: str, *, database: int = 0) -> str:
+        return f"{start_server(users={'dibs': rules}).url_of('dibs', 'password').removesuffix('/0')}/{database}"
 
     return url
 
 
-def test_what_the_manual_allows_is_enough(start: Callable[[str], str]) -> None:
+def test_what_the_manual_allows_is_enough(start: Start) -> None:
     diary = Diary()
     with dibs.connect(start(documented()), observers=[diary], quiet=True) as d, ThreadPoolExecutor(1) as pool:
         with d.lock("a", ttl=TTL) as lease:
@@ -54,19 +60,40 @@ def test_what_the_manual_allows_is_enough(start: Callable[[str], str]) -> None:
         diary.wait_for(StoreRisky, 1)
 
 
-@pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
-def test_no_key_and_no_channel_of_others_can_be_touched(start: Callable[[str], str]) -> None:
+@on_valkey_9
+def test_it_is_enough_for_another_database_too(start: Start) -> None:
+    with dibs.connect(start(documented(), database=1), quiet=True) as d, d.lock("a", ttl=TTL) as lease:
+        lease.extend()
+
+
+@on_valkey_9
+@pytest.mark.parametrize("face", [BlockingFace, AsyncFace])
+def test_another_database_without_the_right_to_it_is_told_with_the_fix(
+    start: Start, face: type[BlockingFace | AsyncFace]
+) -> None:
+    party = face(open_store(start(documented().replace(" +select", ""), database=1)))
+
+    async def scene() -> None:
+        with pytest.raises(StoreRefused, match=r"no permissions to run the 'select' command.*docs/redis.md"):
+            await party.acquire("a", ttl=TTL, wait=WAIT)
+
+    party.play(scene())
+
+
+@on_valkey_9
+def test_no_key_and_no_channel_of_others_can_be_touched(start: Start) -> None:
     with (
         dibs.connect(start(documented()), namespace="other", quiet=True) as d,
         pytest.raises(StoreRefused, match=r"NOPERM.*docs/redis.md"),
     ):
-        d.try_lock("a", ttl=TTL).acquire()
+        d.lock("a", ttl=TTL, wait=WAIT).acquire()
 
 
-@pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
-@pytest.mark.parametrize("command", ["+evalsha", "+subscribe", "+set"])
-def test_less_is_told_by_name(start: Callable[[str], str], command: str) -> None:
-    assert command in granted(documented())
-    url = start(documented().replace(f" {command} ", " "))
-    with dibs.connect(url, quiet=True) as d, pytest.raises(dibs.StoreUnreachable, match=r"(?i)perm|can't run|acl"):
-        d.try_lock("a", ttl=TTL).acquire()
+@on_valkey_9
+@pytest.mark.parametrize("command", ["evalsha", "subscribe", "set"])
+def test_less_is_told_by_name(start: Start, command: str) -> None:
+    assert f"+{command}" in granted(documented())
+    url = start(documented().replace(f" +{command} ", " "))
+    told = f"no permissions to run the '{command}' command"
+    with dibs.connect(url, quiet=True) as d, pytest.raises(dibs.StoreUnreachable, match=told):
+        d.lock("a", ttl=TTL, wait=WAIT).acquire()

@@ -195,7 +195,7 @@ class _Attempt:
         try:
             return answers(path, self._left)
         except OSError as error:
-            why = error.strerror or "no answer"
+            why = error.strerror or str(error)
             raise self._unreachable(why, "look for a server that is stopped or overloaded") from error
 
     def _shut_down(self, path: Path) -> None:

@@ -6,8 +6,6 @@ import os
 import socket
 from pathlib import Path
 
-SHORTEST = 0.001
-
 
 def answers(path: Path, within: float) -> bool:
     """Whether a server listens there; an `OSError` if it does not answer in time."""
@@ -23,8 +21,10 @@ def shut_down(path: Path, within: float) -> None:
 
 
 def _reply(path: Path, words: bytes, within: float) -> bytes:
+    if within <= 0:
+        raise TimeoutError("no time was left to ask it")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.settimeout(max(within, SHORTEST))
+        line.settimeout(within)
         line.connect(os.fsencode(path))
         line.sendall(words)
         return line.recv(512)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from dibs.errors import ConfigError, StoreUnreachable
+from dibs.errors import ConfigError, StoreRefused, StoreUnreachable
 from dibs.model.guarantee import Guarantee
 from dibs.model.names import name_fault
 from dibs.ports.store import Reply
@@ -96,7 +96,7 @@ class MemoryWire:
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
         if not self._is_open:
-            raise StoreUnreachable(self._backend.server, after=0.0, why="the line was hung up")
+            raise StoreRefused.hung_up(self._backend.server)
         return self._backend.execute(words, self)
 
     def post(self, words: Sequence[Any], node: int, heard: Callable[[Reply | StoreUnreachable], None]) -> None:

@@ -34,7 +34,7 @@ class RedisLine:
         if self._talk is not None:
             self._talk.say(words[0], heard)
         elif self._is_closed:
-            heard(self._refused("the line was hung up"))
+            heard(StoreRefused.hung_up(self._endpoint.server))
         else:
             self._early.append((words[0], heard, self.now() + PATIENCE))
             self._open()
@@ -64,7 +64,7 @@ class RedisLine:
             self._opening.cancel()
         if self._talk is not None:
             self.broke(self._talk, "the line was hung up")
-        self._refuse_early(self._refused("the line was hung up"))
+        self._refuse_early(StoreRefused.hung_up(self._endpoint.server))
 
     def _open(self) -> None:
         if self._opening is None:
@@ -113,7 +113,7 @@ class RedisLine:
             if self.now() < give_up_at:
                 talk.say(data, heard)
             else:
-                heard(self._refused("no connection was had in time"))
+                heard(StoreRefused.unconnected(self._endpoint.server, after=PATIENCE))
         if self._was_open:
             self.ear.ask_again()
         self._was_open = True
@@ -122,9 +122,6 @@ class RedisLine:
         early, self._early = self._early, []
         for _, heard, _ in early:
             heard(error)
-
-    def _refused(self, why: str) -> StoreRefused:
-        return StoreRefused(self._endpoint.server, after=0.0, why=why)
 
 
 class _Talk(asyncio.BufferedProtocol):
@@ -137,6 +134,7 @@ class _Talk(asyncio.BufferedProtocol):
         self._dialogue = Dialogue(endpoint.server, line.ear, line.now)
         self._buffer = memoryview(bytearray(READ_SIZE))
         self._unsent: list[bytes] = []
+        self._is_reading = False
         self._watch: asyncio.TimerHandle | None = None
         # redis-py has opened it; from here on it is ours to talk on, and to close.
         self._writer: asyncio.StreamWriter = cast("Any", connection)._writer  # noqa: SLF001
@@ -168,22 +166,19 @@ class _Talk(asyncio.BufferedProtocol):
             raise error
 
     def say(self, data: bytes, heard: Heard) -> None:
-        """Send: at once if nothing is under way, else together with all that is said in this turn of the loop."""
+        """Send: at once if nothing is under way, else together with all that is said meanwhile."""
         is_idle = not self._dialogue.pending
-        data = self._dialogue.ask(data, heard)
+        self._unsent.append(self._dialogue.ask(data, heard))
         if is_idle:
-            self._transport.write(data)
-            if self._watch is None:
-                self._start_watch()
-        else:
-            if not self._unsent:
-                self._loop.call_soon(self._flush)
-            self._unsent.append(data)
+            self._flush()
+        elif len(self._unsent) == 1 and not self._is_reading:
+            self._loop.call_soon(self._flush)
 
     def end(self, why: str) -> None:
         """Nothing more comes."""
         if self._watch is not None:
             self._watch.cancel()
+        self._unsent.clear()
         self._transport.abort()
         self._dialogue.end(why)
         if self.ears is not None:
@@ -204,10 +199,19 @@ class _Talk(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        self._is_reading = True
         try:
-            self._dialogue.feed(self._buffer, nbytes)
+            answers = self._dialogue.feed(self._buffer, nbytes)
+            self._flush()
+            self._dialogue.answer(answers)
         except Exception as error:  # noqa: BLE001 - whatever it was, nothing that comes after it can be read
             self._lost(f"it said what cannot be read: {error!r}")
+        except BaseException:  # a task of the user's ends the loop from here, with answers that were not passed on
+            self._lost("the program was interrupted")
+            raise
+        finally:
+            self._is_reading = False
+            self._flush()
 
     def eof_received(self) -> None:
         return None

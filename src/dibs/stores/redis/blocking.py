@@ -9,6 +9,7 @@ from weakref import WeakMethod
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.ports.store import Reply
 from dibs.stores.redis.call import SHORTEST, Call
+from dibs.stores.redis.dialect import QUEUED
 from dibs.stores.redis.dialogue import Heard, ignored
 from dibs.stores.redis.resp import encode
 from dibs.stores.redis.trunk import Trunk
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from dibs.stores.redis.endpoint import Endpoint
 
 PING = encode("PING")
-QUEUED = 2
 MOST_IDLE = 16
 """How many connections are kept open that no thread uses just now."""
 
@@ -91,4 +91,4 @@ class RedisWire:
             self._idle.append(call)
 
     def _hung_up(self) -> StoreRefused:
-        return StoreRefused(self._endpoint.server, after=0.0, why="the line was hung up")
+        return StoreRefused.hung_up(self._endpoint.server)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hiredis import PushNotification, Reader, ReplyError
@@ -13,7 +13,7 @@ from dibs.model.asks import Push
 from dibs.model.request import PATIENCE
 from dibs.ports.store import Reply
 from dibs.stores.redis.resp import encode
-from dibs.stores.redis.scripts import ALL
+from dibs.stores.redis.scripts import ALL, MICRO
 
 if TYPE_CHECKING:
     from dibs.ports.wire import Ear
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Heard = Callable[[Reply | StoreUnreachable], None]
 Done = Callable[[StoreUnreachable | None], None]
 
-MICRO = 1_000_000
 NOTHING = object()
 READ_SIZE = 65_536
 DEAD_AFTER = 2 * PATIENCE
@@ -118,8 +117,11 @@ class Dialogue:
         words = encode("SUBSCRIBE", channel)
         return self.ask(words, lambda outcome: done(outcome if isinstance(outcome, StoreUnreachable) else None))
 
-    def feed(self, data: bytes | memoryview, size: int) -> None:
-        """Bytes have come. Who is told something goes first: it may be handed a lock, and others wait behind it."""
+    def feed(self, data: bytes | memoryview, size: int) -> Sequence[Any]:
+        """Bytes have come. Who is told something hears of it now; the answers are still to be passed on.
+
+        So whoever is handed a lock goes first: others wait behind it.
+        """
         reader, answers = self._reader, list[Any]()
         reader.feed(data, 0, size)
         while (said := reader.gets()) is not NOTHING:
@@ -128,6 +130,10 @@ class Dialogue:
                 self._told(said, self.pending[len(answers) - 1][1] if answers else self._answered_at)
             else:
                 answers.append(said)
+        return answers
+
+    def answer(self, answers: Iterable[Any]) -> None:
+        """Pass them on."""
         for said in answers:
             self._answered(said)
 

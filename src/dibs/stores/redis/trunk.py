@@ -65,7 +65,7 @@ class Trunk:
             if self.is_up:
                 return
             trouble = cast("StoreUnreachable | None", self._trouble)
-            raise trouble or StoreRefused(self._endpoint.server, after=within, why="no connection was had in time")
+            raise trouble or StoreRefused.unconnected(self._endpoint.server, after=within)
 
     def post(self, data: bytes, heard: Heard) -> None:
         """Send behind all that was sent before."""
@@ -94,9 +94,8 @@ class Trunk:
             thread = threading.Thread(target=_live, args=(ref(self),), name="dibs-trunk", daemon=True)
             try:
                 thread.start()
-            except RuntimeError as error:  # no more threads; later there may be
-                fix = "let this program have more threads"
-                self._failed(StoreRefused(self._endpoint.server, after=0.0, why=str(error), fix=fix))
+            except RuntimeError as error:
+                self._failed(StoreRefused.without_threads(self._endpoint.server, error))
             else:
                 self._thread = thread
 
@@ -121,7 +120,7 @@ class Trunk:
             self._talk = talk
             self._changed.notify_all()
         for _, heard, _ in early[: len(early) - len(in_time)]:  # the oldest are the first
-            heard(StoreRefused(self._endpoint.server, after=PATIENCE, why="no connection was had in time"))
+            heard(StoreRefused.unconnected(self._endpoint.server, after=PATIENCE))
         if self._closing.is_set():
             talk.close()
         elif self.was_open:
@@ -257,7 +256,7 @@ class _Talk:
                 has_more = isinstance(opened, SSLSocket) and opened.pending() > 0
             if not came:
                 raise ConnectionResetError("the server closed the connection")
-            dialogue.feed(came, len(came))
+            dialogue.answer(dialogue.feed(came, len(came)))
             if not has_more:
                 return
 

@@ -55,10 +55,8 @@ class SqliteLine:
             return
         try:
             posts = self._posts or self._start_posting()
-        except RuntimeError as error:  # no more threads; later there may be
-            heard(
-                StoreRefused(self._backend.server, after=0.0, why=str(error), fix="let this program have more threads")
-            )
+        except RuntimeError as error:
+            heard(StoreRefused.without_threads(self._backend.server, error))
         else:
             posts.put((words, self.now() + PATIENCE, heard))
 
@@ -158,7 +156,7 @@ class SqliteLine:
 
     def hung_up(self) -> StoreRefused:
         """What is told to one who still wants to talk."""
-        return StoreRefused(self._backend.server, after=0.0, why="the line was hung up")
+        return StoreRefused.hung_up(self._backend.server)
 
 
 class SqliteSleeper:

@@ -16,12 +16,12 @@ from dibs.testing.contract.faces import BlockingFace, Face
 if TYPE_CHECKING:
     from dibs.ports.wire import Backend
 
-BRIEF = 0.4
-"""A TTL that is worth waiting for in a test."""
-
 
 class HoldingContract(Clients):
     """Taking, keeping, losing and giving back."""
+
+    brief = 0.4
+    """A TTL that is worth waiting for in a test; where it takes long to connect, an heir may want a longer one."""
 
     def test_a_held_lock_refuses_a_second_owner(self, face: Face) -> None:
         async def scene() -> None:
@@ -88,12 +88,12 @@ class HoldingContract(Clients):
 
     def test_a_lease_is_renewed_past_its_ttl(self, face: Face) -> None:
         async def scene() -> None:
-            mine = await face.acquire("a", ttl=BRIEF)
+            mine = await face.acquire("a", ttl=self.brief)
             with pytest.raises(LockBusy):
-                await face.acquire("a", wait=2 * BRIEF)
+                await face.acquire("a", wait=2 * self.brief)
             mine.ensure()
             assert not mine.lost
-            assert 0 < mine.remaining < BRIEF
+            assert 0 < mine.remaining < self.brief
             await face.release(mine)
 
         face.play(scene())
@@ -102,7 +102,7 @@ class HoldingContract(Clients):
         told_by_callback = threading.Event()
 
         async def scene() -> None:
-            mine = await face.acquire("a", ttl=BRIEF, renew=False, on_lost=lambda _: told_by_callback.set())
+            mine = await face.acquire("a", ttl=self.brief, renew=False, on_lost=lambda _: told_by_callback.set())
             theirs = await face.acquire("a", wait=20)
             assert mine.lost
             assert mine.remaining == 0
@@ -120,10 +120,10 @@ class HoldingContract(Clients):
 
     def test_max_hold_ends_a_lease_however_well_it_is_renewed(self, face: Face) -> None:
         async def scene() -> None:
-            mine = await face.acquire("a", ttl=BRIEF, max_hold=1.5 * BRIEF)
+            mine = await face.acquire("a", ttl=self.brief, max_hold=1.5 * self.brief)
             theirs = await face.acquire("a", wait=20)
             assert mine.lost
-            assert theirs.waited >= BRIEF
+            assert theirs.waited >= self.brief
             with pytest.raises(LeaseLost, match="max_hold"):
                 mine.ensure()
             await face.release(theirs)
@@ -132,14 +132,14 @@ class HoldingContract(Clients):
 
     def test_extend_gives_a_whole_ttl_from_now(self, face: Face) -> None:
         async def scene() -> None:
-            mine = await face.acquire("a", ttl=BRIEF, renew=False)
+            mine = await face.acquire("a", ttl=self.brief, renew=False)
             with pytest.raises(LockBusy):
-                await face.acquire("a", wait=BRIEF / 2)
+                await face.acquire("a", wait=self.brief / 2)
             before = mine.remaining
             await face.extend(mine)
             assert mine.remaining > before
             with pytest.raises(LockBusy):
-                await face.acquire("a", wait=BRIEF / 2)
+                await face.acquire("a", wait=self.brief / 2)
             mine.ensure()
             await face.release(mine)
 

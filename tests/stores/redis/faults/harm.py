@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from tests.chaos.stage import LONG
 from tests.servers import resp
 from tests.servers.faults import Hold
 from tests.servers.proxy import Cut, Proxy
@@ -22,11 +23,11 @@ class Delay(Hold):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, by: float) -> None:
         super().__init__(loop)
-        self._by, self.is_over = by, threading.Event()
+        self._by, self.has_gone_on = by, threading.Event()
 
     async def released(self) -> None:
-        await asyncio.sleep(self._by)
-        self.is_over.set()
+        await asyncio.sleep(self._by)  # the lateness is the fault: the server it is late for has a real clock
+        self.has_gone_on.set()
 
 
 def delay_request(proxy: Proxy, nth: int, *, by: float) -> Delay:
@@ -36,6 +37,11 @@ def delay_request(proxy: Proxy, nth: int, *, by: float) -> Delay:
 
 def has_struck(fault: Hold) -> bool:
     return fault._happened.is_set()
+
+
+def is_over(fault: Hold) -> bool:
+    """Wait until what was late has gone on; nothing else does."""
+    return fault.has_gone_on.wait(LONG) if isinstance(fault, Delay) else True
 
 
 def silence_reply(proxy: Proxy, nth: int) -> Hold:

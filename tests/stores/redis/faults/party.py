@@ -6,24 +6,22 @@ import asyncio
 import secrets
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager
-from typing import Any, TypeVar
+from contextlib import ExitStack
+from typing import Any, TypeVar, Unpack
 
-from dibs import Dibs, Lease
+from dibs import Dibs, Lease, StoreUnreachable
+from dibs.options import LockOptions
 from dibs.runtime.blocking import run
-from dibs.runtime.clock import boottime
 from dibs.stores.redis import open_store
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Face
+from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.servers.server import Server
-from tests.stores.redis.rivals import so
 
 Case = TypeVar("Case")
 
 NAME = "stock"
-IN_TIME = 0.25
-"""How much later than it was told to a call may end."""
 PATIENCE = 2.0
 """How long a call may take that has no wait of its own, when the server says nothing."""
 
@@ -95,6 +93,38 @@ class Party:
             for client in self._clients:
                 await client.aclose()
 
+    async def enter(self, face: Face, **options: Unpack[LockOptions]) -> Lease:
+        """Take the lock, and be alone with it."""
+        lease = await face.acquire(NAME, **options)
+        self.witness.enters(lease)
+        return lease
+
+    async def leave(self, face: Face, lease: Lease) -> None:
+        """Give it back."""
+        self.witness.leaves(lease)
+        await face.release(lease)
+
+    async def leave_somehow(self, face: Face, lease: Lease, server: Server) -> None:
+        """Give it back over a connection that may have ended: said or owed, it is done."""
+        try:
+            await self.leave(face, lease)
+        except StoreUnreachable:
+            mine = f"\n1\n{lease.fence}\n"
+            await face.happened(so(lambda: mine not in (server.ask("GET", self.key()) or "")))
+
+    async def visit(self, face: Face, *, ttl: float, wait: float = 10.0) -> None:
+        """Get in while the wait lasts, be alone, and leave."""
+        async with ends_within(wait + IN_TIME):
+            lease = await self.enter(face, ttl=ttl, wait=wait)
+        await self.leave(face, lease)
+
+    async def follow(self, face: Face, *, ttl: float, wait: float = 10.0) -> None:
+        """The same where the last one may still believe to be inside: the fence shuts it out."""
+        async with ends_within(wait + IN_TIME):
+            lease = await face.acquire(NAME, ttl=ttl, wait=wait)
+        self.witness.counts(lease)
+        await face.release(lease)
+
     def key(self, name: str = NAME) -> str:
         """Where the lock itself is kept."""
         return f"{self.namespace}:{name}"
@@ -121,15 +151,10 @@ class Party:
         await face.release(lease)
 
 
-@asynccontextmanager
-async def ends_within(seconds: float) -> AsyncIterator[None]:
-    """What is done inside, however it ends, takes no longer."""
-    began = boottime()
-    try:
-        yield
-    finally:
-        took = boottime() - began
-        assert took <= seconds, f"it took {took:.3f} seconds, not {seconds:.3f}"
+def renewed(lease: Lease) -> threading.Event:
+    """Set as soon as the server has agreed to it once more, or it is lost."""
+    asked_at = lease._hold.tenure.asked_at
+    return so(lambda: lease._hold.tenure.asked_at > asked_at or lease.lost)
 
 
 def at_once(cases: Iterable[Case], play: Callable[[Case], None], *, hands: int = 16) -> None:

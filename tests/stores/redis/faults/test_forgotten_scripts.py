@@ -8,18 +8,17 @@ import pytest
 
 from dibs.events import JoinedQueue, Lost
 from dibs.testing.contract.faces import Face
-from tests.chaos.colours import BOTH
+from tests.chaos.moments import ends_within, so
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
-from tests.stores.redis.faults.party import IN_TIME, NAME, Party, ends_within
-from tests.stores.redis.rivals import so
+from tests.stores.redis.faults.party import NAME, Party, renewed
 
 SOON = 0.5
 """An ask that was refused is asked again after a pause; this is more than enough for it."""
 
 
-@pytest.fixture(params=BOTH)
-def party(request: pytest.FixtureRequest, server: Server) -> Iterator[Party]:
-    party = Party(request.param)
+@pytest.fixture
+def party(party: Party, server: Server) -> Iterator[Party]:
     yield party
     party.leaves_nothing(server)
 
@@ -75,33 +74,25 @@ def test_the_scripts_are_forgotten_while_somebody_waits(
 ) -> None:
     waiter = party.join(server_url)
 
-    async def follow() -> None:
-        async with ends_within(10 + IN_TIME):
-            lease = await waiter.acquire(NAME, wait=10)
-        party.witness.enters(lease)
-        party.witness.leaves(lease)
-        await waiter.release(lease)
-
     async def scene() -> None:
-        lease = await face.acquire(NAME)
-        party.witness.enters(lease)
-        second = waiter.start(follow())
+        lease = await party.enter(face, ttl=30)
+        second = waiter.start(party.visit(waiter, ttl=30))
         await waiter.seen(JoinedQueue)
         forget(server)
-        party.witness.leaves(lease)
         async with ends_within(SOON):
-            await face.release(lease)
+            await party.leave(face, lease)
             await second.finish()
 
     party.play(scene())
 
 
+@on_valkey_9
 def test_the_scripts_are_forgotten_before_a_renewal(party: Party, face: Face, server: Server) -> None:
     async def scene() -> None:
         lease = await face.acquire(NAME, ttl=1)
-        asked_at = lease._hold.tenure.asked_at
+        next_renewal = renewed(lease)
         forget(server)
-        await face.happened(so(lambda: lease._hold.tenure.asked_at > asked_at or lease.lost))
+        await face.happened(next_renewal)
         lease.ensure()
         forget(server)
         await face.extend(lease)
@@ -111,18 +102,15 @@ def test_the_scripts_are_forgotten_before_a_renewal(party: Party, face: Face, se
     party.play(scene())
 
 
+@on_valkey_9
 def test_the_scripts_are_forgotten_while_a_ticket_is_kept_alive(
     party: Party, face: Face, server: Server, server_url: str
 ) -> None:
-    waiter, ttl = party.join(server_url), 0.9
-
-    async def follow() -> None:
-        lease = await waiter.acquire(NAME, ttl=ttl, wait=10)
-        await waiter.release(lease)
+    waiter = party.join(server_url)
 
     async def scene() -> None:
-        lease = await face.acquire(NAME, ttl=30)
-        second = waiter.start(follow())
+        lease = await party.enter(face, ttl=30)
+        second = waiter.start(party.visit(waiter, ttl=0.9))
         await waiter.seen(JoinedQueue)
         expiries = f"{{{party.key()}}}~expiries"
         [owner] = server.ask("ZRANGE", expiries, "0", "-1")
@@ -131,7 +119,7 @@ def test_the_scripts_are_forgotten_while_a_ticket_is_kept_alive(
         await face.happened(so(lambda: server.ask("ZSCORE", expiries, owner) not in (until, None)))
         assert server.ask("ZCARD", expiries) == 1
         async with ends_within(SOON):
-            await face.release(lease)
+            await party.leave(face, lease)
             await second.finish()
 
     party.play(scene())

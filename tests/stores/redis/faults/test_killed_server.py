@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from dibs import LeaseLost, StoreUnreachable
 from dibs.events import JoinedQueue
-from dibs.testing.contract.faces import Face
-from tests.chaos.colours import BOTH
+from dibs.testing.contract.faces import Face, Started
 from tests.chaos.losses import Loss
-from tests.servers.kinds import VALKEY_9
+from tests.chaos.moments import IN_TIME, ends_within, so
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
-from tests.stores.redis.faults.party import IN_TIME, NAME, Party, ends_within
-from tests.stores.redis.rivals import so
+from tests.stores.redis.faults.party import NAME, Party
 
 TTL = 1.5
+NEXT_RENEWAL = TTL / 3
 WAIT = 15.0
 BACK = 3.0
 """How long after a restart all who wait may take to have had their turn: they try again at least once a second."""
 
-on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
 
-
-@pytest.fixture(params=BOTH)
-def party(request: pytest.FixtureRequest) -> Party:
-    return Party(request.param)
-
-
-async def follow(party: Party, face: Face, *, alone: bool) -> None:
-    async with ends_within(WAIT + IN_TIME):
-        lease = await face.acquire(NAME, ttl=TTL, wait=WAIT)
-    if alone:
-        party.witness.enters(lease)
-        party.witness.leaves(lease)
-    else:
-        party.witness.counts(lease)
-    with suppress(StoreUnreachable):
-        await face.release(lease)
+async def all_wait(faces: Sequence[Face], follow: Callable[[Face], Coroutine[Any, Any, None]]) -> list[Started]:
+    """Each has begun to, and is in the queue."""
+    waiting = [face.start(follow(face)) for face in faces]
+    for face in faces:
+        await face.seen(JoinedQueue)
+    return waiting
 
 
 @pytest.mark.parametrize("is_long", [False, True], ids=["back-at-once", "back-after-the-ttl"])
@@ -50,20 +40,21 @@ def test_a_killed_server_that_comes_back_with_its_data_lets_nobody_in_beside_the
     server = start_server(appendonly=True)
     holder, *others = (party.join(server.url) for _ in range(3))
 
+    async def visit(face: Face) -> None:
+        async with ends_within(WAIT + IN_TIME):
+            lease = await party.enter(face, ttl=TTL, wait=WAIT)
+        await party.leave_somehow(face, lease, server)
+
     async def scene() -> None:
         loss = Loss()
-        lease = await holder.acquire(NAME, ttl=TTL, on_lost=loss)
-        party.witness.enters(lease)
-        waiting = [face.start(follow(party, face, alone=True)) for face in others]
-        for face in others:
-            await face.seen(JoinedQueue)
+        lease = await party.enter(holder, ttl=TTL, on_lost=loss)
+        waiting = await all_wait(others, visit)
         server.kill()
         if is_long:
             assert "ran out" in loss.reason(lease)
         server.restart()
-        party.witness.leaves(lease)
         with suppress(LeaseLost, StoreUnreachable):
-            await holder.release(lease)
+            await party.leave(holder, lease)
         async with ends_within(TTL + BACK):
             for each in waiting:
                 await each.finish()
@@ -79,24 +70,28 @@ def test_a_killed_server_that_comes_back_without_its_data_is_noticed_at_the_next
     server = private_server
     holder, *others = (party.join(server.url) for _ in range(3))
 
+    async def follow(face: Face) -> None:
+        async with ends_within(WAIT + IN_TIME):
+            lease = await face.acquire(NAME, ttl=TTL, wait=WAIT)
+        party.witness.counts(lease)
+        await party.leave_somehow(face, lease, server)
+
     async def scene() -> None:
         loss = Loss()
         lease = await holder.acquire(NAME, ttl=TTL, on_lost=loss)
         party.witness.counts(lease)
-        waiting = [face.start(follow(party, face, alone=False)) for face in others]
-        for face in others:
-            await face.seen(JoinedQueue)
+        waiting = await all_wait(others, follow)
         server.kill()
         server.restart(empty=True)
-        async with ends_within(TTL):
+        async with ends_within(NEXT_RENEWAL + IN_TIME):
             await holder.happened(so(lambda: lease.lost))
-        assert loss.reason(lease)
+        assert "no longer knows it" in loss.reason(lease)
         async with ends_within(TTL + BACK):
             for each in waiting:
                 await each.finish()
         with pytest.raises(LeaseLost):
             await holder.release(lease)
-        await follow(party, holder, alone=True)
+        await party.visit(holder, ttl=TTL)
 
     party.play(scene())
     party.leaves_nothing(server)

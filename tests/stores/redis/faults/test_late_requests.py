@@ -9,47 +9,28 @@ import pytest
 from dibs import StoreUnreachable
 from dibs.runtime.clock import boottime
 from tests.chaos.colours import BOTH
-from tests.chaos.stage import LONG
-from tests.servers.kinds import VALKEY_9
+from tests.chaos.moments import IN_TIME, ends_within, so
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
-from tests.stores.redis.faults.cycle import cycle
-from tests.stores.redis.faults.harm import delay_request, has_struck
-from tests.stores.redis.faults.party import IN_TIME, NAME, Party, at_once, ends_within
-from tests.stores.redis.rivals import so
+from tests.stores.redis.faults.cycle import harm_each
+from tests.stores.redis.faults.harm import delay_request
+from tests.stores.redis.faults.party import NAME, Party
 
 TTL = 0.6
 LATE, WAIT = 1.5 * TTL, 0.3
-
-on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
-
-
-def requests_of_a_cycle(colour: str, server: Server) -> int:
-    """How many there are when nothing goes wrong."""
-    with Proxy(server.port) as proxy:
-        party = Party(colour)
-        holder, waiter = party.join(proxy.url), party.join(proxy.url)
-        party.play(cycle(party, holder, waiter, ttl=TTL))
-        return len(proxy.commands)
 
 
 @pytest.mark.parametrize("colour", BOTH)
 @on_valkey_9
 def test_any_request_may_come_late_once(server: Server, colour: str) -> None:
-    def play(nth: int) -> None:
-        with Proxy(server.port) as proxy:
-            delay = delay_request(proxy, nth, by=LATE)
-            party = Party(colour)
-            holder, waiter = party.join(proxy.url), party.join(proxy.url)
-            party.play(cycle(party, holder, waiter, ttl=TTL))
-            if has_struck(delay):
-                struck.add(nth)
-                assert delay.is_over.wait(LONG)
-            party.leaves_nothing(server)
-
-    struck, count = set[int](), requests_of_a_cycle(colour, server)
-    at_once(range(1, count + 1), play, hands=22)
-    assert len(struck) >= count * 0.8  # the keepers have their own time, so the last ones may not be there each time
+    harm_each(
+        colour,
+        server,
+        ttl=TTL,
+        messages=lambda proxy: len(proxy.commands),
+        harm=lambda proxy, nth: delay_request(proxy, nth, by=LATE),
+    )
 
 
 @pytest.mark.parametrize("is_later", [False, True], ids=["at-once", "after-the-ttl"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 import pytest
 
@@ -13,14 +12,12 @@ from dibs.runtime.clock import boottime
 from dibs.stores.redis import open_store
 from dibs.stores.redis.dialogue import Dialogue, Done
 from tests.chaos.colours import BOTH
-from tests.servers.kinds import VALKEY_9
+from tests.chaos.moments import IN_TIME, ends_within, so
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
 from tests.stores.redis.faults.harm import Delay, is_quiet
-from tests.stores.redis.faults.party import IN_TIME, NAME, Party, ends_within
-from tests.stores.redis.rivals import so
-
-on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
+from tests.stores.redis.faults.party import NAME, Party
 
 
 @pytest.mark.parametrize("colour", BOTH)
@@ -40,7 +37,7 @@ def test_a_call_ends_in_time_though_each_answer_of_the_greeting_is_slow(
             proxy.cut()
         for _ in range(7):
             proxy._plan(proxy._answers, Delay(proxy._loop, 0.4), 1, None)
-        with suppress(StoreUnreachable):
+        with pytest.raises(StoreUnreachable):
             async with ends_within(0.5 + IN_TIME):
                 await face.acquire(NAME, wait=0.5)
 

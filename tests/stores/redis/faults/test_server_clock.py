@@ -13,19 +13,16 @@ import pytest
 
 from dibs import LeaseLost
 from dibs.events import JoinedQueue, Lost
-from dibs.testing.contract.faces import Face
-from tests.chaos.colours import BOTH
 from tests.chaos.losses import Loss
-from tests.servers.kinds import VALKEY_9
+from tests.chaos.moments import IN_TIME, ends_within, so
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
-from tests.stores.redis.faults.party import IN_TIME, NAME, Party, ends_within
-from tests.stores.redis.rivals import so
+from tests.stores.redis.faults.party import NAME, Party, renewed
 
 TTL = 1.0
 NEXT_RENEWAL = TTL / 3
 STEP = 60
 
-on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no LD_PRELOAD on this machine")
 
 
@@ -60,36 +57,21 @@ def skewed(start_server: Callable[..., Server], shim: Path, tmp_path: Path) -> S
     return Skewed(start_server(env={"LD_PRELOAD": str(shim), "SKEW_FILE": str(file)}), file)
 
 
-@pytest.fixture(params=BOTH)
-def party(request: pytest.FixtureRequest) -> Party:
-    return Party(request.param)
-
-
-async def comes_and_goes(party: Party, face: Face, *, wait: float = 2.0) -> None:
-    """A client that knew the clock as it was gets the lock all the same."""
-    async with ends_within(wait + IN_TIME):
-        lease = await face.acquire(NAME, ttl=TTL, wait=wait)
-    party.witness.enters(lease)
-    party.witness.leaves(lease)
-    await face.release(lease)
-
-
 @on_valkey_9
 def test_a_clock_set_forward_is_noticed_at_the_next_renewal(party: Party, skewed: Skewed) -> None:
     holder, waiter = party.join(skewed.server.url), party.join(skewed.server.url)
 
     async def scene() -> None:
         loss = Loss()
-        lease = await holder.acquire(NAME, ttl=TTL, on_lost=loss)
-        party.witness.enters(lease)
+        lease = await party.enter(holder, ttl=TTL, on_lost=loss)
         skewed.set(STEP)
         async with ends_within(NEXT_RENEWAL + IN_TIME):
             await holder.happened(so(lambda: lease.lost))
         assert "no longer knows it" in loss.reason(lease)
         with pytest.raises(LeaseLost):
             await holder.release(lease)
-        await comes_and_goes(party, waiter)
-        await comes_and_goes(party, holder)
+        for face in (waiter, holder):  # who knew the clock as it was gets the lock all the same
+            await party.visit(face, ttl=TTL, wait=2)
 
     party.play(scene())
     party.leaves_nothing(skewed.server)
@@ -101,16 +83,10 @@ def test_a_waiter_gets_in_when_a_clock_was_set_forward_and_two_believe_no_longer
 ) -> None:
     holder, waiter = party.join(skewed.server.url), party.join(skewed.server.url)
 
-    async def follow() -> None:
-        async with ends_within(10 + IN_TIME):
-            lease = await waiter.acquire(NAME, ttl=TTL, wait=10)
-        party.witness.counts(lease)  # the resource refuses the first holder from here on
-        await waiter.release(lease)
-
     async def scene() -> None:
         lease = await holder.acquire(NAME, ttl=TTL)
         party.witness.counts(lease)
-        second = waiter.start(follow())
+        second = waiter.start(party.follow(waiter, ttl=TTL))
         await waiter.seen(JoinedQueue)
         skewed.set(STEP)
         async with ends_within(TTL + IN_TIME):
@@ -119,7 +95,7 @@ def test_a_waiter_gets_in_when_a_clock_was_set_forward_and_two_believe_no_longer
             await second.finish()
         with pytest.raises(LeaseLost):
             await holder.release(lease)
-        await comes_and_goes(party, holder)
+        await party.visit(holder, ttl=TTL, wait=2)
 
     party.play(scene())
     party.leaves_nothing(skewed.server)
@@ -132,19 +108,16 @@ def test_a_clock_set_back_takes_no_lock_from_its_holder(party: Party, skewed: Sk
     holder, waiter = party.join(skewed.server.url), party.join(skewed.server.url)
 
     async def scene() -> None:
-        lease = await holder.acquire(NAME, ttl=TTL)
-        party.witness.enters(lease)
-        second = waiter.start(comes_and_goes(party, waiter, wait=10))
+        lease = await party.enter(holder, ttl=TTL)
+        second = waiter.start(party.visit(waiter, ttl=TTL))
         await waiter.seen(JoinedQueue)
         skewed.set(ahead - STEP)
-        asked_at = lease._hold.tenure.asked_at
-        await holder.happened(so(lambda: lease._hold.tenure.asked_at > asked_at or lease.lost))
+        await holder.happened(renewed(lease))
         lease.ensure()
-        party.witness.leaves(lease)
-        await holder.release(lease)
+        await party.leave(holder, lease)
         async with ends_within(TTL):
             await second.finish()
-        await comes_and_goes(party, holder)
+        await party.visit(holder, ttl=TTL, wait=2)
         assert not holder.diary.of(Lost)
 
     party.play(scene())

@@ -8,14 +8,13 @@ import pytest
 
 from dibs import LeaseLost, StoreUnreachable
 from dibs.testing.contract.faces import Face
-from tests.chaos.colours import BOTH
 from tests.chaos.losses import Loss
-from tests.servers.kinds import VALKEY_9
+from tests.chaos.moments import IN_TIME, ends_within, so
+from tests.servers.fixtures import on_valkey_9
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
 from tests.stores.redis.faults.harm import is_quiet
-from tests.stores.redis.faults.party import IN_TIME, NAME, Party, ends_within
-from tests.stores.redis.rivals import so
+from tests.stores.redis.faults.party import NAME, Party
 
 TTL = 1.0
 WAIT = 0.5
@@ -60,14 +59,6 @@ def way(request: pytest.FixtureRequest, private_server: Server) -> Iterator[Way]
         yield Way(private_server, proxy, request.param)
 
 
-@pytest.fixture(params=BOTH)
-def party(request: pytest.FixtureRequest) -> Party:
-    return Party(request.param)
-
-
-on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
-
-
 async def gives_up_in_time(face: Face, name: str) -> None:
     with pytest.raises(StoreUnreachable):
         async with ends_within(WAIT + IN_TIME):
@@ -80,8 +71,7 @@ def test_a_holder_is_told_in_time_and_calls_end_in_time(party: Party, way: Way) 
 
     async def scene() -> None:
         loss = Loss()
-        lease = await holder.acquire(NAME, ttl=TTL, on_lost=loss)
-        party.witness.enters(lease)
+        lease = await party.enter(holder, ttl=TTL, on_lost=loss)
         await known.release(await known.acquire("warm"))
         await known.happened(so(lambda: way.is_quiet(2)))
         way.close()
@@ -94,11 +84,7 @@ def test_a_holder_is_told_in_time_and_calls_end_in_time(party: Party, way: Way) 
             lease.ensure()
         way.open()
         for face in (new, known, holder):
-            async with ends_within(10 + IN_TIME):
-                again = await face.acquire(NAME, ttl=TTL, wait=10)
-            party.witness.enters(again)
-            party.witness.leaves(again)
-            await face.release(again)
+            await party.visit(face, ttl=TTL)
         with pytest.raises(LeaseLost):
             await holder.release(lease)
 
@@ -110,17 +96,9 @@ def test_a_holder_is_told_in_time_and_calls_end_in_time(party: Party, way: Way) 
 def test_those_who_wait_through_a_silence_get_in_after_it(party: Party, way: Way) -> None:
     holder, waiter = party.join(way.url), party.join(way.url)
 
-    async def follow() -> None:
-        async with ends_within(15 + IN_TIME):
-            lease = await waiter.acquire(NAME, ttl=TTL, wait=15)
-        party.witness.enters(lease)
-        party.witness.leaves(lease)
-        await waiter.release(lease)
-
     async def scene() -> None:
-        lease = await holder.acquire(NAME, ttl=TTL)
-        party.witness.enters(lease)
-        second = waiter.start(follow())
+        lease = await party.enter(holder, ttl=TTL)
+        second = waiter.start(party.visit(waiter, ttl=TTL))
         await holder.happened(so(lambda: bool(waiter.client._engine.desk.tickets) and way.is_quiet(2)))
         way.close()
         await holder.happened(so(lambda: lease.lost))

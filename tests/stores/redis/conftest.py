@@ -1,0 +1,63 @@
+"""Clients that keep a lock under its bare name, as other programs do, and servers that are not for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+import redis
+
+from dibs.stores.redis import open_store
+from dibs.testing.contract.faces import AsyncFace, BlockingFace, Face
+from tests.servers.certificate import Certificate
+from tests.servers.fixtures import there
+from tests.servers.kinds import REDIS, VALKEY_9
+from tests.servers.ports import HOST
+from tests.servers.server import Server
+from tests.stores.redis.turns import SECRET, USERS
+
+
+@pytest.fixture(params=[BlockingFace, AsyncFace], ids=["blocking", "asyncio"])
+def faces(request: pytest.FixtureRequest, server_url: str) -> Callable[[], Face]:
+    return lambda: cast("Face", request.param(open_store(server_url), namespace=""))
+
+
+@pytest.fixture
+def face(faces: Callable[[], Face]) -> Face:
+    return faces()
+
+
+@pytest.fixture
+def eyes(server: Server) -> Iterator[redis.Redis]:
+    """To see, and to do, what no program should."""
+    with redis.Redis(host=HOST, port=server.port) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def guarded_server() -> Iterator[Server]:
+    with Server(there(VALKEY_9), password=SECRET, users=USERS) as server:
+        yield server
+
+
+@pytest.fixture
+def guarded(guarded_server: Server) -> Server:
+    """Lets nobody in without a password."""
+    guarded_server.flush()
+    return guarded_server
+
+
+@pytest.fixture(scope="session")
+def encrypted_server(certificate: Certificate) -> Iterator[Server]:
+    if not there(REDIS).speaks_tls():
+        pytest.skip("no TLS in the redis-server on this machine")
+    with Server(REDIS, certificate=certificate) as server:
+        yield server
+
+
+@pytest.fixture
+def encrypted(encrypted_server: Server) -> Server:
+    """Speaks TLS. Redis does: the wheels of Valkey are built without."""
+    encrypted_server.flush()
+    return encrypted_server
