@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import dibs
 from dibs import Dibs
 from dibs.testing.contract import Diary
 from tests.chaos.stage import Stage
+from tests.chaos.users import NOBODY
 
 
 @pytest.fixture
@@ -29,6 +31,15 @@ def file() -> Iterator[Path]:
         yield Path(folder, "locks.sqlite")
         for line in [thread for thread in threading.enumerate() if thread.name == "dibs-line"]:
             line.join(5)  # a last ask of a closed client may still be on its way
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """The folder of an ordinary user, if we are none."""
+    with tempfile.TemporaryDirectory(prefix="dibs-") as folder:
+        if os.geteuid() == 0:
+            os.chown(folder, NOBODY, NOBODY)
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -19,9 +19,8 @@ from dibs.stores.sqlite.wire import SqliteLine
 from tests.chaos.actor import say, told
 from tests.chaos.cast import refused
 from tests.chaos.children import descriptors, ended_well, in_a_fork
+from tests.chaos.moments import LONG, so
 from tests.chaos.workers import TTL
-
-LONG = 20.0
 
 
 def traces() -> list[str]:
@@ -41,10 +40,7 @@ def when_threads_have_ended() -> list[str]:
 
 def when_no_more_than(most: int) -> list[str]:
     """What is left once threads that have nothing more to do are gone; all there is, if they stay."""
-    for _ in range(300):
-        if len(traces()) <= most:
-            break
-        threading.Event().wait(0.02)
+    so(lambda: len(traces()) <= most).wait(LONG)
     return traces()
 
 
@@ -61,7 +57,7 @@ def use(d: dibs.Dibs, ttl: float = TTL) -> None:
 
     async def take() -> None:
         async with d.lock("a", ttl=ttl):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # the others of this loop ask meanwhile, and wait
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,15 +12,6 @@ from tests.chaos.stage import Stage
 from tests.chaos.users import NOBODY, NOT_IN_ANY_LIST, hold_what_nobody_named, name_no_store, try_what_nobody_named
 
 OURS = {"HOME", "XDG_STATE_HOME", "DIBS_URL", "DIBS_REQUIRE_SHARED"}
-
-
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """A home folder, of an ordinary user if we are none."""
-    with tempfile.TemporaryDirectory(prefix="dibs-") as folder:
-        if os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
-        yield Path(folder)
 
 
 def environment(**ours: str | Path) -> Mapping[str, str]:

@@ -224,15 +224,18 @@ def test_programs_meet_again_when_the_log_beside_the_file_was_deleted(stage: Sta
         loss.reason(lease, within=2 * TTL)
 
 
-def test_a_file_that_was_replaced_is_not_written_to_any_more(stage: Stage, file: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_replaced_is_not_written_to_any_more(
+    stage: Stage, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.stores.sqlite.database.LOOK_EVERY", 0.0)
     with connected(file) as d, connected(tmp_path / "other.sqlite") as other:
         first = d.lock("a").acquire()
         other.lock("x").acquire().release()
         other.close()
+        lose_file_and_log(file)
         (tmp_path / "other.sqlite").replace(file)
-        with pytest.raises(LeaseLost):
+        with pytest.raises(LeaseLost, match="no longer knows it"):
             first.release()
-            first.ensure()
         lease = d.lock("a", wait=10).acquire()
         assert lease.fence > first.fence
         newcomer = stage.start(take_a_turn, "blocking", f"sqlite:///{file}", "a", 30)

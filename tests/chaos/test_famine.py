@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.chaos import famines
@@ -12,17 +14,11 @@ KINDS = ["descriptors", "threads"]
 
 
 @pytest.mark.parametrize("what", KINDS)
-def test_a_store_that_cannot_be_opened_now_can_be_later(stage: Stage, url: str, what: str) -> None:
-    program = stage.start(famines.begin_without, what, url)
-    [outcome] = program.hear("meanwhile")
-    assert outcome in {"StoreRefused", "StoreUnreachable"}
-    program.hear("in")
-    program.ends()
-
-
-@pytest.mark.parametrize("what", KINDS)
-def test_a_loop_that_cannot_ask_now_can_ask_later(stage: Stage, url: str, what: str) -> None:
-    program = stage.start(famines.begin_a_loop_without, what, url)
+@pytest.mark.parametrize("begin", [famines.begin_without, famines.begin_a_loop_without])
+def test_a_store_that_cannot_be_opened_now_can_be_later(
+    stage: Stage, url: str, what: str, begin: Callable[..., None]
+) -> None:
+    program = stage.start(begin, what, url)
     [outcome] = program.hear("meanwhile")
     assert outcome in {"StoreRefused", "StoreUnreachable"}
     program.hear("in")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,15 +12,6 @@ from dibs import ConfigError, Dibs
 from tests.chaos.cast import take_a_turn
 from tests.chaos.stage import Stage
 from tests.chaos.users import NOBODY, be_shut_out_for_a_while, try_as_an_ordinary_user
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Of an ordinary user, if we are none."""
-    with tempfile.TemporaryDirectory(prefix="dibs-") as folder:
-        if os.geteuid() == 0:
-            os.chown(folder, NOBODY, NOBODY)
-        yield Path(folder)
 
 
 def owned(file: Path, mode: int) -> Path:
@@ -37,19 +26,19 @@ def owned(file: Path, mode: int) -> Path:
     return file
 
 
-def test_a_folder_that_cannot_be_written_is_refused(folder: Path, stage: Stage) -> None:
-    folder.chmod(0o500)
-    program = stage.start(try_as_an_ordinary_user, f"sqlite:///{folder}/locks.sqlite")
+def test_a_folder_that_cannot_be_written_is_refused(home: Path, stage: Stage) -> None:
+    home.chmod(0o500)
+    program = stage.start(try_as_an_ordinary_user, f"sqlite:///{home}/locks.sqlite")
     [text] = program.hear("ConfigError")
-    assert f"{folder}/locks.sqlite" in text
+    assert f"{home}/locks.sqlite" in text
     assert "cannot be written by this user" in text
     assert "make it writable" in text
     program.ends()
 
 
 @pytest.mark.parametrize("mode", [0o400, 0o200, 0o000])
-def test_a_file_that_cannot_be_read_and_written_is_refused(folder: Path, stage: Stage, mode: int) -> None:
-    file = owned(folder / "locks.sqlite", mode)
+def test_a_file_that_cannot_be_read_and_written_is_refused(home: Path, stage: Stage, mode: int) -> None:
+    file = owned(home / "locks.sqlite", mode)
     program = stage.start(try_as_an_ordinary_user, f"sqlite:///{file}")
     [text] = program.hear("ConfigError")
     assert str(file) in text
@@ -58,18 +47,18 @@ def test_a_file_that_cannot_be_read_and_written_is_refused(folder: Path, stage: 
     program.ends()
 
 
-def test_a_file_that_others_could_read_is_made_private(folder: Path, stage: Stage) -> None:
-    file = owned(folder / "locks.sqlite", 0o644)
+def test_a_file_that_others_could_read_is_made_private(home: Path, stage: Stage) -> None:
+    file = owned(home / "locks.sqlite", 0o644)
     program = stage.start(try_as_an_ordinary_user, f"sqlite:///{file}")
     program.hear("in")
     program.ends()
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_closed_to_us_before_the_first_use_is_told_until_it_is_open_again(folder: Path, stage: Stage) -> None:
-    program = stage.start(be_shut_out_for_a_while, f"sqlite:///{folder}/locks.sqlite", str(folder))
+def test_a_folder_closed_to_us_before_the_first_use_is_told_until_it_is_open_again(home: Path, stage: Stage) -> None:
+    program = stage.start(be_shut_out_for_a_while, f"sqlite:///{home}/locks.sqlite", str(home))
     [text] = program.hear("unreachable")
-    assert f"{folder}/locks.sqlite" in text
+    assert f"{home}/locks.sqlite" in text
     assert "Permission denied" in text
     assert "check its folder" in text
     program.hear("out")

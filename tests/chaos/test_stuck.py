@@ -13,10 +13,8 @@ from dibs.runtime.clock import boottime
 from tests.chaos.cast import fail_to_take, freeze_in_a_write
 from tests.chaos.colours import BOTH, colour
 from tests.chaos.losses import Loss
+from tests.chaos.moments import IN_TIME
 from tests.chaos.stage import Actor, Stage
-
-IN_TIME = 0.25
-"""How much later than it was told to a wait may end."""
 
 
 @pytest.fixture

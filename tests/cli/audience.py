@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 DEMO = (sys.executable, "-m", "dibs", "demo")
 PATIENCE = 60.0
+BRIEF = "0.4"
+"""Seconds for a demo of which nothing is wanted but that it was there."""
 GOOD = re.compile(r"no two were inside at once: [\d,]+ writes, fences strictly rising")
 
 ON_ITS_TERMINAL = "import os, sys; os.login_tty(0); os.execv(sys.argv[1], sys.argv[1:])"

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.cli.audience import GOOD, PATIENCE, demo, demo_on_terminal, see
+from tests.cli.audience import BRIEF, GOOD, PATIENCE, demo, demo_on_terminal, see
 
 
 def test_a_piped_demo_prints_a_line_a_second_and_then_the_proof() -> None:
@@ -66,7 +66,7 @@ def test_a_second_ctrl_c_does_not_spoil_the_farewell() -> None:
 
 
 def test_no_color_means_no_colour() -> None:
-    with demo_on_terminal("--seconds", "1", NO_COLOR="1") as terminal:
+    with demo_on_terminal("--seconds", BRIEF, NO_COLOR="1") as terminal:
         seen = terminal.read_summary()
     assert "held by" in seen
     assert not re.search(r"\x1b\[\d*m", seen)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.audience import GOOD, demo, see
+from tests.cli.audience import BRIEF, GOOD, demo, see
 
 
 def test_a_store_can_be_named_and_is_used_in_a_namespace_of_its_own(folder: Path) -> None:
-    done = see("--seconds", "1", "--url", f"sqlite:///{folder}/store.sqlite")
+    done = see("--seconds", BRIEF, "--url", f"sqlite:///{folder}/store.sqlite")
     assert (done.returncode, done.stderr) == (0, "")
     assert GOOD.search(done.stdout)
     assert (folder / "store.sqlite").exists()
 
 
 def test_a_production_store_that_is_configured_is_never_touched(folder: Path) -> None:
-    done = see("--seconds", "1", DIBS_URL=f"sqlite:///{folder}/production.sqlite", DIBS_REQUIRE_SHARED="1")
+    done = see("--seconds", BRIEF, DIBS_URL=f"sqlite:///{folder}/production.sqlite", DIBS_REQUIRE_SHARED="1")
     assert (done.returncode, done.stderr) == (0, "")
     assert GOOD.search(done.stdout)
     assert list(folder.iterdir()) == []

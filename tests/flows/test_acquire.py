@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from itertools import accumulate, pairwise
+from math import inf
 from typing import Any
 from weakref import ref
 
@@ -148,6 +149,29 @@ class TestQueue:
         assert bob.world.moments("acquire") == [0.0, 16.0]
         assert second.tenure == Tenure(30.0, 16.0)
         assert second.fence == scene.server.last_fence
+
+    def test_a_hand_over_on_a_line_that_has_asked_nothing_counts_from_the_ask_that_was_queued(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        first = ann.holds(FOR_EVER)
+        scene.until(20.0)
+        above = Push("bob", "bob-1", first.fence + 1, "handed")
+        scene.at(21.0, lambda: bob.desk.deliver(above, asked_at=-inf))
+        second = bob.holds(FOR_EVER)
+        assert (second.fence, second.tenure) == (above.fence, Tenure(30.0, 20.0))
+        assert bob.world.moments("acquire") == [20.0]
+
+    def test_one_that_is_older_than_the_holder_we_wait_for_is_not_believed(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        first = ann.holds(FOR_EVER)
+        scene.until(20.0)
+        late = Push("bob", "bob-1", first.fence - 1, "handed")
+        scene.at(21.0, lambda: bob.desk.deliver(late, asked_at=-inf))
+        scene.at(22.0, lambda: let_go(scene, ann, first))
+        second = bob.holds(FOR_EVER)
+        assert second.fence > first.fence
+        assert bob.world.moments("acquire") == [20.0, 21.0], "it asks whether it is true, and waits on"
 
     def test_a_ticket_that_was_kept_alive_makes_the_hand_over_fresh(
         self, scene: Scene, ann: Process, bob: Process

@@ -46,7 +46,7 @@ PLANTS = [
     Plant(
         "tenure counts from hearing the answer",
         "dibs.flows.locking",
-        (("self._tenure = Tenure(request.ttl, now)", "self._tenure = Tenure(request.ttl, world.now())"),),
+        (("Tenure(self._request.ttl, self._asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
     ),
     Plant(
         "a renewal's tenure counts from hearing the answer",
@@ -130,7 +130,7 @@ PLANTS = [
     Plant(
         "a leave does not bar the unanswered ask",
         "dibs.flows.locking",
-        (("return max(self._unanswered) if self._unanswered else None", "return None"),),
+        (("Leave(self._owner, self._may_land_until or None)", "Leave(self._owner, None)"),),
     ),
     Plant(
         "an ask is never too late",

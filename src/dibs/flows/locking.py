@@ -241,7 +241,10 @@ class _Asking:
         while True:
             wake = await self._inbox.next(max(min(ask_at, self._give_up_at) - self._world.now(), 0.0))
             if isinstance(wake, Handed):
-                tenure, now = Tenure(self._request.ttl, wake.asked_at), self._world.now()
+                # A fence above the holder's that we were told to wait for: so it was granted after we had asked.
+                is_after = 0 < place.held.fence < wake.fence
+                asked_at = max(wake.asked_at, self._asked_at) if is_after else wake.asked_at
+                tenure, now = Tenure(self._request.ttl, asked_at), self._world.now()
                 return None if tenure.is_stale(now) else self._enter(wake.fence, tenure, now)
             if wake is None:  # nothing came: it is time to ask again, or to give up
                 is_over = self._world.now() >= self._give_up_at

@@ -9,16 +9,13 @@ from weakref import WeakMethod
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.ports.store import Reply
 from dibs.stores.redis.call import SHORTEST, Call
-from dibs.stores.redis.dialect import QUEUED
-from dibs.stores.redis.dialogue import Heard, ignored
-from dibs.stores.redis.resp import encode
+from dibs.stores.redis.dialogue import Heard
 from dibs.stores.redis.trunk import Trunk
 
 if TYPE_CHECKING:
     from dibs.ports.wire import Ear
     from dibs.stores.redis.endpoint import Endpoint
 
-PING = encode("PING")
 MOST_IDLE = 16
 """How many connections are kept open that no thread uses just now."""
 
@@ -47,9 +44,6 @@ class RedisWire:
         self._give_back(call)
         if isinstance(reply, StoreUnreachable):
             raise reply
-        if reply.at is not None and reply.value[1:2] == [QUEUED]:
-            # What it is told from now on was done after this: so the trunk has just asked something, too.
-            self._trunk.post(PING, ignored)
         return reply
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MILLI = 1_000
 FOREIGN = "another program, not by dibs"
-_GRANTED, QUEUED, _BUSY = 1, 2, 3
+_GRANTED, _QUEUED, _BUSY = 1, 2, 3
 _SAID = {
     4: Said.REFUSED,
     5: Said.GONE,
@@ -104,7 +104,7 @@ def _acquired(answer: Sequence[Any]) -> AcquireAnswer:
     code = answer[1]
     if code == _GRANTED:
         return Granted(answer[2])
-    if code == QUEUED:
+    if code == _QUEUED:
         _, _, position, again, left, value = answer
         return Queued(position, again / MILLI, _held(value, left, answer[0]))
     if code == _BUSY:
@@ -120,7 +120,7 @@ def _kept(answer: Sequence[Any]) -> Sequence[KeepAnswer]:
 def _kept_one(code: int, more: int = 0) -> Any:
     if code == _GRANTED:
         return Granted(more)
-    return StillQueued(more / MILLI) if code == QUEUED else _SAID[code]
+    return StillQueued(more / MILLI) if code == _QUEUED else _SAID[code]
 
 
 def _said(answer: Sequence[Any]) -> Any:
