@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import embedded, table, targets
+from bench import awake, embedded, table, targets
 from bench.crew import preload
 from bench.redis import scenarios
 from bench.section import Section
@@ -27,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if table.is_busy(load):
         print(f"this machine is busy (load {load:.1f}): look at the spread before you trust a figure", file=sys.stderr)
     preload(*PRELOADED)
-    sections = [_section(part, is_quick=options.quick) for part in ([options.only] if options.only else PARTS)]
+    with awake.kept_awake():
+        sections = [_section(part, is_quick=options.quick) for part in ([options.only] if options.only else PARTS)]
     report = _report(sections, [*_notes(sections, is_quick=options.quick)])
     print(report.text())
     if options.write:
@@ -68,6 +69,8 @@ def _report(sections: Sequence[Section], notes: Sequence[str]) -> table.Report:
 def _notes(sections: Sequence[Section], *, is_quick: bool) -> Iterator[str]:
     if is_quick:
         yield "a quick run is a first look: its figures and verdicts come from too little time and too few others"
+    if not awake.is_possible():
+        yield awake.NOT_KEPT_AWAKE
     for section in sections:
         yield from section.notes
     if missing := [peer for section in sections for peer in section.missing]:

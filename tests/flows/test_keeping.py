@@ -648,6 +648,18 @@ class TestOutliving:
         scene.until(8.0)
         assert keeper.is_done
 
+    def test_a_lock_that_is_taken_and_given_back_while_it_has_nothing_to_do_does_not_wake_it(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        ann.start_keeper(idle=5.0)
+        for _ in range(3):
+            scene.play(release(ann.world, ann.desk, ann.holds(REQUEST)))
+        assert ann.nudges == 0
+        scene.until(1.1)
+        hold = ann.holds(REQUEST)
+        scene.until(20.0)
+        assert (ann.nudges, hold.tenure.asked_at) == (0, 11.1), "it has seen by itself what there is to renew"
+
     def test_a_keeper_stays_while_there_is_anything_to_look_after(self, scene: Scene, ann: Process) -> None:
         keeper = ann.start_keeper(idle=5.0)
         hold = ann.holds(REQUEST)

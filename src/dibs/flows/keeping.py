@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dibs.flows.desk import Debt, Desk
     from dibs.ports.world import Inbox, World
 
+SOON = 0.25
+"""How long it sleeps when there is nothing to look after: what is taken and given back meanwhile need not wake it."""
 BATCH = 1_000
 """The most leases and tickets that one command renews."""
 
@@ -41,6 +43,7 @@ class Keeper:
 
     async def serve(self, inbox: Inbox, idle: float = inf) -> None:
         """Go round whenever something is due or the desk nudges, until it is closed or has been empty for long."""
+        ends_at: float | None = None
         while not self._desk.is_closed:
             self._desk.wakes_at = inf
             try:
@@ -48,10 +51,17 @@ class Keeper:
             except Exception as error:  # noqa: BLE001 - the keeper must outlive whatever this was
                 self._desk.tell(Stumbled("keeping leases", repr(error)))
                 await self._world.pause(RETRY)
-            self._desk.wakes_at = self._due_at()
-            wake = await inbox.next(min(max(self._desk.wakes_at - self._world.now(), 0.0), idle))
-            if wake is None and self._desk.wakes_at == inf:
-                return
+            now, due_at = self._world.now(), self._due_at()
+            if due_at < inf:
+                ends_at = None
+            else:
+                ends_at = ends_at or now + idle
+                if now >= ends_at:
+                    return
+                due_at = min(now + SOON, ends_at) if idle < inf else inf
+            self._desk.wakes_at = due_at
+            if await inbox.next(max(due_at - now, 0.0)) is not None:
+                ends_at = None
 
     def _go_round(self) -> None:
         now = self._world.now()
