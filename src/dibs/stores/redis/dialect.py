@@ -34,7 +34,7 @@ REMEMBERED = 1024
 
 
 class RedisLocks:
-    """The dialect. Every answer begins with the server's time."""
+    """The dialect. Nearly every answer begins with the server's time."""
 
     def __init__(self, keys: Keys, *, node: int = 0) -> None:
         self._keys, self._node = keys, node
@@ -90,14 +90,14 @@ def _head(script: Script, *, keys: int, args: int) -> bytes:
     return b"*%d\r\n" % (3 + keys + args) + bulks((b"EVALSHA", script.sha, b"%d" % keys))
 
 
-_ACQUIRE = _head(ACQUIRE, keys=Keys.COUNT, args=8) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
+_ACQUIRE = _head(ACQUIRE, keys=Keys.COUNT, args=6) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
 _LEAVE = _head(LEAVE, keys=Keys.COUNT, args=2) + b"%b" + 2 * b"$%d\r\n%b\r\n"
 
 
 def _wish(ttl: float, queue: bool, channel: str, who: str, purpose: str) -> bytes:  # noqa: FBT001 - as the script has them
     """What an asker says each time anew, and is worded once."""
-    told = (channel.encode(), who.encode(), purpose.encode())
-    return bulks((b"%d" % ceil(ttl * MILLI), b"1" if queue else b"0", *told))
+    told = f"{channel}\n{who}\n{purpose}".encode()
+    return bulks((b"%d" % ceil(ttl * MILLI), b"1" if queue else b"0", told))
 
 
 def _acquired(answer: Sequence[Any]) -> AcquireAnswer:
@@ -123,8 +123,8 @@ def _kept_one(code: int, more: int = 0) -> Any:
     return StillQueued(more / MILLI) if code == _QUEUED else _SAID[code]
 
 
-def _said(answer: Sequence[Any]) -> Any:
-    return _SAID[answer[1]]
+def _said(answer: Sequence[Any] | int) -> Any:
+    return _SAID[answer if isinstance(answer, int) else answer[1]]
 
 
 def _view(name: str, now: int, seen: Sequence[Any]) -> LockView:

@@ -10,7 +10,7 @@ from dibs.model.value import value
 from dibs.stores.redis.resp import encode
 
 MICRO = 1_000_000
-"""Every answer begins with the server's time, in so many parts of a second."""
+"""Nearly every answer begins with the server's time, in so many parts of a second."""
 
 _INCLUDE = re.compile(r"^-- include (\w+)$", re.MULTILINE)
 

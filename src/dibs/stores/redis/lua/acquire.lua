@@ -1,6 +1,7 @@
 -- Take the lock, or a place in its queue.
 -- KEYS  lock, line, tickets, expiries, bars, counter, index
--- ARGV  owner, not after (µs), seen (a fence), ttl (ms), queue (1: wait if it is held), channel, who, purpose
+-- ARGV  owner, not after (µs), seen (a fence), ttl (ms), queue (1: wait if it is held), and what others may know:
+--       channel, who, purpose; a line each
 -- gives now (µs) and: granted, fence
 --                   | queued, position, ask again (ms), ttl left (ms), holder
 --                   | busy, waiters, ttl left (ms), holder
@@ -12,15 +13,15 @@ local owner, seen, ttl = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 local may_land = now <= tonumber(ARGV[2])
 
 if may_land and redis.call('EXISTS', lock, line, bars) == 0 then -- by far the most common
-  local fence = math.max(now, seen + 1)
-  local number = string.format('%.0f', fence)
+  local fence, since = now, string.format('%s%06d', time[1], time[2])
+  local number = since
   local last = tonumber(redis.call('SET', counter, number, 'GET') or '0')
-  if last >= fence then
-    fence = last + 1
+  if last >= now or seen >= now then -- its clock was set back
+    fence = math.max(last, seen) + 1
     number = string.format('%.0f', fence)
     redis.call('SET', counter, number)
   end
-  redis.call('SET', lock, table.concat({owner, '1', number, ARGV[4], string.format('%.0f', now), ARGV[6], ARGV[7], ARGV[8]}, '\n'), 'PX', ttl)
+  redis.call('SET', lock, owner .. '\n1\n' .. number .. '\n' .. ARGV[4] .. '\n' .. since .. '\n' .. ARGV[6], 'PX', ARGV[4])
   redis.call('ZADD', index, string.format('%.0f', now + ttl * 1000), lock)
   return {now, 1, fence}
 end
@@ -39,7 +40,7 @@ if is_of(value, owner) then
   prolong(ttl)
 else
   if not value or ARGV[5] == '1' then
-    shortest = join(owner, ttl, table.concat({ARGV[4], ARGV[3], text(now), ARGV[6], ARGV[7], ARGV[8]}, '\n'))
+    shortest = join(owner, ttl, table.concat({ARGV[4], ARGV[3], text(now), ARGV[6]}, '\n'))
   end
   if not value then
     serve(owner)

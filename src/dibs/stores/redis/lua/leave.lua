@@ -1,20 +1,20 @@
 -- Remove every trace of an owner: a ticket is left, a lease released, and handed to whoever is next.
 -- KEYS  lock, line, tickets, expiries, bars, counter, index
 -- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0)
--- gives now (µs) and: released | left | gone
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+-- gives now (µs) and: released | left | gone; the most common is released alone
 local lock, line, tickets, expiries, bars, counter, index = unpack(KEYS)
 local owner, bar_until = ARGV[1], tonumber(ARGV[2])
 
-if bar_until == 0 and redis.call('EXISTS', line) == 0 then -- by far the most common
+if bar_until == 0 and redis.call('EXISTS', line) == 0 then
   local found = redis.pcall('GET', lock)
   if type(found) == 'string' and string.sub(found, 1, #owner + 1) == owner .. '\n' then
     redis.call('DEL', lock)
     redis.call('ZREM', index, lock)
-    return {now, 7}
+    return 7
   end
 end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
 -- include common
 
 look()
