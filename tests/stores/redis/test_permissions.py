@@ -97,3 +97,12 @@ def test_less_is_told_by_name(start: Start, command: str) -> None:
     told = f"no permissions to run the '{command}' command"
     with dibs.connect(url, quiet=True) as d, pytest.raises(dibs.StoreUnreachable, match=told):
         d.lock("a", ttl=TTL, wait=WAIT).acquire()
+
+
+def test_less_within_a_script_is_told_with_the_fix(start_server: Callable[..., Server]) -> None:
+    server = start_server(users={"dibs": documented().replace(" +set ", " ")})
+    with (
+        dibs.connect(server.url_of("dibs", "password"), quiet=True) as d,
+        pytest.raises(dibs.StoreUnreachable, match=r"docs/redis.md"),
+    ):
+        d.lock("a", ttl=1, wait=0.3).acquire()

@@ -45,6 +45,9 @@ NOT_DONE = {
 }
 """What a server says when it has surely not done what it was asked; and what can be done about it."""
 
+FORBIDDEN_IN_SCRIPTS = ("ACL failure in script", "user executing the script can't")
+"""What servers say when their user may run the script, but not what is in it; how far it came is not known."""
+
 
 LOAD_ALL = b"".join(script.load for script in ALL)
 
@@ -58,7 +61,9 @@ def outcome(server: str, said: Any) -> Reply | StoreUnreachable:
     text = str(said)
     fix = NOT_DONE.get(text.partition(" ")[0])
     if fix is None:
-        return StoreUnreachable(server, after=0.0, why=text, fix="see what the server's log says")
+        is_forbidden = any(words in text for words in FORBIDDEN_IN_SCRIPTS)
+        fix = NOT_DONE["NOPERM"] if is_forbidden else "see what the server's log says"
+        return StoreUnreachable(server, after=0.0, why=text, fix=fix)
     return StoreRefused(server, after=0.0, why=text, fix=fix)
 
 
