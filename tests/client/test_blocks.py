@@ -216,17 +216,19 @@ def test_a_blocked_event_loop_does_not_lose_the_lease(d: Dibs) -> None:
 def test_a_hung_loop_eats_one_ttl_at_the_most(d: Dibs, diary: Diary) -> None:
     """Its ticket is served, but as nobody takes the lock it is not kept alive for it."""
     mine = d.lock("a").acquire()
-    may_go = threading.Event()
+    hangs, may_go = threading.Event(), threading.Event()
 
     async def hang() -> None:
         waiter = asyncio.create_task(d.lock("a", ttl=TTL).aacquire())
         await asyncio.sleep(0)
-        may_go.wait(10)  # blocks the loop, with the waiter in the queue
+        assert diary.of(JoinedQueue), "the waiter is in the queue"
+        hangs.set()
+        may_go.wait(10)  # blocks the loop
         waiter.cancel()
 
     thread = threading.Thread(target=lambda: asyncio.run(hang()))
     thread.start()
-    diary.wait_for(JoinedQueue, 1)
+    assert hangs.wait(10)
     mine.release()
     theirs = d.lock("a", wait=10).acquire()
     assert theirs.waited > TTL / 2

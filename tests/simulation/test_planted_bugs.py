@@ -41,7 +41,12 @@ PLANTS = [
     Plant(
         "tenure counts from hearing the push",
         "dibs.flows.locking",
-        (("Tenure(self._request.ttl, wake.asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
+        (("Tenure(self._request.ttl, asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
+    ),
+    Plant(
+        "an old hand-over that comes late counts from the newest ask",
+        "dibs.flows.locking",
+        (("is_after = 0 < place.held.fence < wake.fence", "is_after = True"),),
     ),
     Plant(
         "tenure counts from hearing the answer",

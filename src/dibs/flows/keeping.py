@@ -45,6 +45,7 @@ class Keeper:
         """Go round whenever something is due or the desk nudges, until it is closed or has been empty for long."""
         ends_at: float | None = None
         while not self._desk.is_closed:
+            inbox.arrived()  # whatever nudged us so far is seen in this round
             self._desk.wakes_at = inf
             try:
                 self._go_round()

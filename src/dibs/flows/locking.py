@@ -258,7 +258,7 @@ class _Asking:
 
     def _stand_in_queue(self, place: Queued) -> None:
         request = self._request
-        if self._owner not in self._desk.tickets:
+        if self._owner not in self._desk.tickets and self._desk.is_heard:
             self._desk.tell(events.JoinedQueue(request.name, place.held.who, place.position))
         waiting = Waiting(request.name, self._owner, request.ttl, kept_at=self._asked_at)
         self._desk.tickets[self._owner] = waiting

@@ -33,13 +33,11 @@ class Prompt(asyncio.Future[T]):
 
     def set_result(self, result: T, /) -> None:
         super().set_result(result)
-        if self._waker is not None:
-            self._wake(*self._waker)
+        self._wake()
 
     def set_exception(self, exception: Any, /) -> None:
         super().set_exception(exception)
-        if self._waker is not None:
-            self._wake(*self._waker)
+        self._wake()
 
     def cancel(self, msg: Any | None = None) -> bool:
         is_new = super().cancel(msg)
@@ -48,8 +46,10 @@ class Prompt(asyncio.Future[T]):
             self.get_loop().call_soon(waker, self, context=context)
         return is_new
 
-    def _wake(self, waker: Callable[[Any], object], context: Context) -> None:
-        loop = self.get_loop()
+    def _wake(self) -> None:
+        if self._waker is None:
+            return
+        (waker, context), loop = self._waker, self.get_loop()
         if asyncio.current_task(loop) is None:
             context.run(waker, self)
         else:

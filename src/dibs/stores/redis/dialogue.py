@@ -140,7 +140,13 @@ class Dialogue:
     def answer(self, answers: Iterable[Any]) -> None:
         """Pass them on."""
         for said in answers:
-            self._answered(said)
+            if not self.pending:
+                raise ValueError("an answer to nothing that was asked")
+            heard, self._answered_at = self.pending.popleft()
+            answer = outcome(self._server, said)
+            if isinstance(answer, StoreRefused) and is_unknown_script(answer):
+                self._needs_scripts = True
+            heard(answer)
 
     def end(self, why: str) -> None:
         """The connection is gone, and with it all answers: whether the asks arrived nobody knows."""
@@ -151,15 +157,6 @@ class Dialogue:
     def _load_scripts(self, heard: Heard) -> bytes:
         self.pending.extend([(heard, self._now())] * len(ALL))
         return LOAD_ALL
-
-    def _answered(self, said: Any) -> None:
-        if not self.pending:
-            raise ValueError("an answer to nothing that was asked")
-        heard, self._answered_at = self.pending.popleft()
-        answer = outcome(self._server, said)
-        if isinstance(answer, StoreRefused) and is_unknown_script(answer):
-            self._needs_scripts = True
-        heard(answer)
 
     def _told(self, said: Any, asked_at: float) -> None:
         match said:
