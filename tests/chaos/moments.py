@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from dibs.runtime.clock import boottime
@@ -32,8 +32,8 @@ def so(condition: Callable[[], bool]) -> threading.Event:
     return happened
 
 
-@asynccontextmanager
-async def ends_within(seconds: float) -> AsyncIterator[None]:
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
     """What is done inside, however it ends, takes no longer."""
     began = boottime()
     try:

@@ -88,7 +88,7 @@ class TestWhateverIsThere:
             assert listed.held.who == FOREIGN
             assert len(listed.waiters) == 1
             assert eyes.dump(NAME) == theirs
-            async with ends_within(SOON):
+            with ends_within(SOON):
                 eyes.delete(NAME)
                 await waiter.finish()
 

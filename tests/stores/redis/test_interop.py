@@ -121,7 +121,7 @@ class TestWhileTheyHoldIt:
             assert rival.acquire(30)
             waiter = face.start(visit(face))
             await face.seen(JoinedQueue)
-            async with ends_within(SOON):
+            with ends_within(SOON):
                 assert rival.release()
                 await waiter.finish()
 
@@ -132,7 +132,7 @@ class TestWhileTheyHoldIt:
         async def scene() -> None:
             asked_at = monotonic()
             assert rival.acquire(0.3)
-            async with ends_within(0.3 + SOON):
+            with ends_within(0.3 + SOON):
                 lease = await face.acquire(NAME, wait=LONG)
             assert monotonic() >= asked_at + 0.3
             await face.release(lease)
@@ -192,7 +192,7 @@ class TestWhileTheyHoldIt:
             second = face.start(visit(face))
             await face.seen(JoinedQueue, times=2)
             await first.finish()
-            async with ends_within(SOON):
+            with ends_within(SOON):
                 assert rival.release()
                 await second.finish()
 

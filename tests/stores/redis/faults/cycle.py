@@ -63,14 +63,12 @@ async def _take_a_turn(party: Party, face: Face, ttl: float) -> None:
 
 
 async def _entered(party: Party, face: Face, ttl: float) -> Lease:
-    async with ends_within(WAIT + IN_TIME):
+    with ends_within(WAIT + IN_TIME):
         return await party.enter(face, ttl=ttl, wait=WAIT)
 
 
 async def _leave(party: Party, face: Face, lease: Lease) -> None:
-    with suppress(StoreUnreachable, LeaseLost):
-        async with ends_within(PATIENCE + IN_TIME):
-            await face.extend(lease)
-    with suppress(StoreUnreachable, LeaseLost):
-        async with ends_within(PATIENCE + IN_TIME):
-            await party.leave(face, lease)
+    with suppress(StoreUnreachable, LeaseLost), ends_within(PATIENCE + IN_TIME):
+        await face.extend(lease)
+    with suppress(StoreUnreachable, LeaseLost), ends_within(PATIENCE + IN_TIME):
+        await party.leave(face, lease)

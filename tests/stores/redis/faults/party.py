@@ -114,13 +114,13 @@ class Party:
 
     async def visit(self, face: Face, *, ttl: float, wait: float = 10.0) -> None:
         """Get in while the wait lasts, be alone, and leave."""
-        async with ends_within(wait + IN_TIME):
+        with ends_within(wait + IN_TIME):
             lease = await self.enter(face, ttl=ttl, wait=wait)
         await self.leave(face, lease)
 
     async def follow(self, face: Face, *, ttl: float, wait: float = 10.0) -> None:
         """The same where the last one may still believe to be inside: the fence shuts it out."""
-        async with ends_within(wait + IN_TIME):
+        with ends_within(wait + IN_TIME):
             lease = await face.acquire(NAME, ttl=ttl, wait=wait)
         self.witness.counts(lease)
         await face.release(lease)

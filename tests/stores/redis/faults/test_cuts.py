@@ -92,7 +92,7 @@ async def get_ready(face: Face, proxy: Proxy) -> None:
 
 async def cut_the_asking(party: Party, face: Face, cut: Cut) -> None:
     fault = cut()
-    async with ends_within(WAIT + IN_TIME):
+    with ends_within(WAIT + IN_TIME):
         lease = await party.enter(face, ttl=TTL, wait=WAIT)
     fault.wait(within=1)
     with suppress(StoreUnreachable):  # the connection may have ended right behind the answer
@@ -102,9 +102,8 @@ async def cut_the_asking(party: Party, face: Face, cut: Cut) -> None:
 async def cut_the_release(party: Party, face: Face, cut: Cut) -> None:
     lease = await party.enter(face, ttl=TTL, wait=WAIT)
     fault = cut()
-    with suppress(StoreUnreachable):
-        async with ends_within(PATIENCE + IN_TIME):
-            await party.leave(face, lease)
+    with suppress(StoreUnreachable), ends_within(PATIENCE + IN_TIME):
+        await party.leave(face, lease)
     fault.wait(within=1)
 
 

@@ -76,8 +76,8 @@ def is_forgotten_and_told(party: Party, server: Server, forget: Forget) -> None:
         second = waiter.start(party.follow(waiter, ttl=TTL))
         await waiter.seen(JoinedQueue)
         forget(server, party)
-        async with ends_within(TTL + IN_TIME):  # nobody waits longer than for the expiry that was known
-            async with ends_within(NEXT_RENEWAL + IN_TIME):
+        with ends_within(TTL + IN_TIME):  # nobody waits longer than for the expiry that was known
+            with ends_within(NEXT_RENEWAL + IN_TIME):
                 await holder.happened(so(lambda: lease.lost))
             await second.finish()
         assert "no longer knows it" in loss.reason(lease)
@@ -104,7 +104,7 @@ def test_a_part_of_a_lock_may_be_deleted_while_it_is_held_and_waited_for(
         assert server.ask("DEL", key) == 1
         lease.ensure()
         await party.leave(holder, lease)
-        async with ends_within(2 * TTL):
+        with ends_within(2 * TTL):
             await second.finish()
 
     party.play(scene())
@@ -148,7 +148,7 @@ def is_handed_over(party: Party, server: Server, kill: Kill, options: str = "") 
         second = waiter.start(follow())
         await waiter.seen(JoinedQueue)
         kill(of_holder)
-        async with ends_within(SOON):
+        with ends_within(SOON):
             await party.leave_somehow(holder, lease, server)
             await second.finish()
 
@@ -173,7 +173,7 @@ def test_a_holder_whose_connections_are_killed_again_and_again_keeps_its_lease(
         lease = await party.enter(holder, ttl=TTL)
         for _ in range(3):
             next_renewal = renewed(lease)
-            async with ends_within(TTL):
+            with ends_within(TTL):
                 server.ask("CLIENT", "KILL", "TYPE", sort, "SKIPME", "yes")
                 await holder.happened(next_renewal)
             lease.ensure()

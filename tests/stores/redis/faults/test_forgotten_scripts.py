@@ -40,7 +40,7 @@ def test_the_scripts_are_forgotten_before_an_acquire(party: Party, face: Face, s
     async def scene() -> None:
         await warm(face)
         forget(server)
-        async with ends_within(SOON):
+        with ends_within(SOON):
             lease = await face.acquire(NAME, wait=SOON)
         await face.release(lease)
 
@@ -62,7 +62,7 @@ def test_the_scripts_are_forgotten_before_a_release(party: Party, face: Face, se
     async def scene() -> None:
         lease = await face.acquire(NAME)
         forget(server)
-        async with ends_within(SOON):
+        with ends_within(SOON):
             await face.release(lease)
         assert not server.ask("EXISTS", party.key())
 
@@ -79,7 +79,7 @@ def test_the_scripts_are_forgotten_while_somebody_waits(
         second = waiter.start(party.visit(waiter, ttl=30))
         await waiter.seen(JoinedQueue)
         forget(server)
-        async with ends_within(SOON):
+        with ends_within(SOON):
             await party.leave(face, lease)
             await second.finish()
 
@@ -118,7 +118,7 @@ def test_the_scripts_are_forgotten_while_a_ticket_is_kept_alive(
         forget(server)
         await face.happened(so(lambda: server.ask("ZSCORE", expiries, owner) not in (until, None)))
         assert server.ask("ZCARD", expiries) == 1
-        async with ends_within(SOON):
+        with ends_within(SOON):
             await party.leave(face, lease)
             await second.finish()
 

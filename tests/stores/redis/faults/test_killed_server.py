@@ -41,7 +41,7 @@ def test_a_killed_server_that_comes_back_with_its_data_lets_nobody_in_beside_the
     holder, *others = (party.join(server.url) for _ in range(3))
 
     async def visit(face: Face) -> None:
-        async with ends_within(WAIT + IN_TIME):
+        with ends_within(WAIT + IN_TIME):
             lease = await party.enter(face, ttl=TTL, wait=WAIT)
         await party.leave_somehow(face, lease, server)
 
@@ -55,7 +55,7 @@ def test_a_killed_server_that_comes_back_with_its_data_lets_nobody_in_beside_the
         server.restart()
         with suppress(LeaseLost, StoreUnreachable):
             await party.leave(holder, lease)
-        async with ends_within(TTL + BACK):
+        with ends_within(TTL + BACK):
             for each in waiting:
                 await each.finish()
 
@@ -71,7 +71,7 @@ def test_a_killed_server_that_comes_back_without_its_data_is_noticed_at_the_next
     holder, *others = (party.join(server.url) for _ in range(3))
 
     async def follow(face: Face) -> None:
-        async with ends_within(WAIT + IN_TIME):
+        with ends_within(WAIT + IN_TIME):
             lease = await face.acquire(NAME, ttl=TTL, wait=WAIT)
         party.witness.counts(lease)
         await party.leave_somehow(face, lease, server)
@@ -83,10 +83,10 @@ def test_a_killed_server_that_comes_back_without_its_data_is_noticed_at_the_next
         waiting = await all_wait(others, follow)
         server.kill()
         server.restart(empty=True)
-        async with ends_within(NEXT_RENEWAL + IN_TIME):
+        with ends_within(NEXT_RENEWAL + IN_TIME):
             await holder.happened(so(lambda: lease.lost))
         assert "no longer knows it" in loss.reason(lease)
-        async with ends_within(TTL + BACK):
+        with ends_within(TTL + BACK):
             for each in waiting:
                 await each.finish()
         with pytest.raises(LeaseLost):

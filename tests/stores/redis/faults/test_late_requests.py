@@ -46,9 +46,8 @@ def test_an_acquire_that_lands_when_its_caller_has_left_takes_nothing(
         await face.release(await face.acquire(NAME))
         fence = server.ask("GET", party.key("~fence"))
         hold = proxy.hold_request(of="EVALSHA")
-        with pytest.raises(StoreUnreachable):
-            async with ends_within(WAIT + IN_TIME):
-                await face.acquire(NAME, ttl=TTL, wait=WAIT)
+        with pytest.raises(StoreUnreachable), ends_within(WAIT + IN_TIME):
+            await face.acquire(NAME, ttl=TTL, wait=WAIT)
         hold.wait(within=0)
         left_at, held_back = boottime(), 1 if colour == "blocking" else 2  # a task's leave is right behind it
         if is_later:

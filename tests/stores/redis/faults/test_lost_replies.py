@@ -36,7 +36,7 @@ def test_a_loops_connection_that_fell_silent_is_given_up_in_time(server: Server,
         await face.release(await face.acquire(NAME))
         await face.happened(so(lambda: is_quiet(proxy, clients=1)))
         silence = proxy.hold_reply(of="EVALSHA")
-        async with ends_within(DEAD_AFTER + 1):
+        with ends_within(DEAD_AFTER + 1):
             lease = await face.acquire(NAME, wait=12)
         silence.wait(within=0)
         await face.release(lease)

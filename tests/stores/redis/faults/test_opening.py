@@ -37,9 +37,8 @@ def test_a_call_ends_in_time_though_each_answer_of_the_greeting_is_slow(
             proxy.cut()
         for _ in range(7):
             proxy._plan(proxy._answers, Delay(proxy._loop, 0.4), 1, None)
-        with pytest.raises(StoreUnreachable):
-            async with ends_within(0.5 + IN_TIME):
-                await face.acquire(NAME, wait=0.5)
+        with pytest.raises(StoreUnreachable), ends_within(0.5 + IN_TIME):
+            await face.acquire(NAME, wait=0.5)
 
     party.play(scene())
     proxy.resume()

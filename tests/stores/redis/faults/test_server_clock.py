@@ -65,7 +65,7 @@ def test_a_clock_set_forward_is_noticed_at_the_next_renewal(party: Party, skewed
         loss = Loss()
         lease = await party.enter(holder, ttl=TTL, on_lost=loss)
         skewed.set(STEP)
-        async with ends_within(NEXT_RENEWAL + IN_TIME):
+        with ends_within(NEXT_RENEWAL + IN_TIME):
             await holder.happened(so(lambda: lease.lost))
         assert "no longer knows it" in loss.reason(lease)
         with pytest.raises(LeaseLost):
@@ -89,8 +89,8 @@ def test_a_waiter_gets_in_when_a_clock_was_set_forward_and_two_believe_no_longer
         second = waiter.start(party.follow(waiter, ttl=TTL))
         await waiter.seen(JoinedQueue)
         skewed.set(STEP)
-        async with ends_within(TTL + IN_TIME):
-            async with ends_within(NEXT_RENEWAL + IN_TIME):
+        with ends_within(TTL + IN_TIME):
+            with ends_within(NEXT_RENEWAL + IN_TIME):
                 await holder.happened(so(lambda: lease.lost))
             await second.finish()
         with pytest.raises(LeaseLost):
@@ -115,7 +115,7 @@ def test_a_clock_set_back_takes_no_lock_from_its_holder(party: Party, skewed: Sk
         await holder.happened(renewed(lease))
         lease.ensure()
         await party.leave(holder, lease)
-        async with ends_within(TTL):
+        with ends_within(TTL):
             await second.finish()
         await party.visit(holder, ttl=TTL, wait=2)
         assert not holder.diary.of(Lost)

@@ -60,9 +60,8 @@ def way(request: pytest.FixtureRequest, private_server: Server) -> Iterator[Way]
 
 
 async def gives_up_in_time(face: Face, name: str) -> None:
-    with pytest.raises(StoreUnreachable):
-        async with ends_within(WAIT + IN_TIME):
-            await face.acquire(name, ttl=TTL, wait=WAIT)
+    with pytest.raises(StoreUnreachable), ends_within(WAIT + IN_TIME):
+        await face.acquire(name, ttl=TTL, wait=WAIT)
 
 
 @on_valkey_9
