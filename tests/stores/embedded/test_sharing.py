@@ -164,6 +164,7 @@ def test_a_server_that_does_not_answer_is_told_in_time_and_killed_in_the_end(hou
 
 def test_who_has_no_time_left_is_told_at_once(house: Household) -> None:
     lease = lease_server(house.place)
+    lease_server(house.place).close()  # so its guardian has shut the door behind it
     with pytest.raises(StoreUnreachable, match="no time was left"):
         lease.revive(within=0)
     lease.close()
