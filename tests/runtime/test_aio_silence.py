@@ -27,8 +27,9 @@ class SteppedLoop(asyncio.SelectorEventLoop):
     async def step(self, duration: float) -> None:
         """Let so much time pass, and whoever waited for it run."""
         self.clock += duration
-        for _ in range(3):
-            await asyncio.sleep(0)
+        passed = self.create_future()
+        self.call_at(self.clock, passed.set_result, None)
+        await passed
 
 
 class Line:

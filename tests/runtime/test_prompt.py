@@ -25,7 +25,7 @@ def in_a_loop(play: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
 async def started(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     """A task that has come to its first await."""
     task = asyncio.create_task(work)
-    await asyncio.sleep(0)
+    await out_of_a_callback(lambda: None)  # which comes after its first step
     return task
 
 
@@ -119,7 +119,7 @@ async def test_who_does_not_want_to_be_called_back_any_more_is_not() -> None:
     done, _ = await asyncio.wait([answer], timeout=0)
     assert not done
     answer.set_result("so")
-    await asyncio.sleep(0)
+    await out_of_a_callback(lambda: None)
     assert log == []
 
 

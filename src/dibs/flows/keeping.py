@@ -56,7 +56,7 @@ class Keeper:
             if due_at < inf:
                 ends_at = None
             else:
-                ends_at = ends_at or now + idle
+                ends_at = now + idle if ends_at is None else ends_at
                 if now >= ends_at:
                     return
                 due_at = min(now + SOON, ends_at) if idle < inf else inf

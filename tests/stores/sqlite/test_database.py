@@ -166,6 +166,20 @@ def test_a_replaced_file_is_noticed_and_its_users_are_told(
     assert alone.replaced == 1
 
 
+def test_a_folder_that_cannot_be_looked_into_any_more_costs_no_lock_that_was_taken(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.stores.sqlite.database.LOOK_AT_LOG", 1)
+    monkeypatch.setattr("dibs.stores.sqlite.database.LOOK_EVERY", 0.0)
+    database.transact(raise_fence, WRITE, LONG)
+    tmp_path.rename(tmp_path.with_name("elsewhere"))
+    tmp_path.write_text("no folder, and nothing can be found in it")
+    database.tidy_up()
+    with pytest.raises(StoreRefused, match="check its folder"):
+        database.transact(raise_fence, WRITE, LONG)
+    database.close()
+
+
 def test_a_file_is_private_whatever_the_mask_says(file: Path, database: Database) -> None:
     mask = os.umask(0)
     try:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from dibs.model.guarantee import Guarantee
 from dibs.stores.embedded.binary import valkey_binary
-from dibs.stores.embedded.blocking import EmbeddedWire
+from dibs.stores.embedded.endpoint import EmbeddedEndpoint
 from dibs.stores.embedded.location import Folder, folder_of, refuse_unfit
 from dibs.stores.machine import guarantee
+from dibs.stores.redis.backend import new_channel
+from dibs.stores.redis.blocking import RedisWire
 from dibs.stores.redis.dialect import RedisLocks
 from dibs.stores.redis.keys import Keys
 
 if TYPE_CHECKING:
     from dibs.ports.wire import Ear
-    from dibs.stores.embedded.aio import EmbeddedLine
+    from dibs.stores.redis.aio import RedisLine
 
 
 class EmbeddedBackend:
@@ -36,13 +38,13 @@ class EmbeddedBackend:
     def locks(self, namespace: str) -> RedisLocks:
         return RedisLocks(Keys(namespace))
 
-    def blocking(self, ear: Ear, now: Callable[[], float]) -> EmbeddedWire:
-        return EmbeddedWire(self._folder, ear, now)
+    def blocking(self, ear: Ear, now: Callable[[], float]) -> RedisWire:
+        return RedisWire(EmbeddedEndpoint(self._folder), new_channel(), ear, now)
 
-    def aio(self, ear: Ear, now: Callable[[], float]) -> EmbeddedLine:
-        from dibs.stores.embedded.aio import EmbeddedLine  # noqa: PLC0415 - one colour is enough for most
+    def aio(self, ear: Ear, now: Callable[[], float]) -> RedisLine:
+        from dibs.stores.redis.aio import RedisLine  # noqa: PLC0415 - one colour is enough for most
 
-        return EmbeddedLine(self._folder, ear, now)
+        return RedisLine(EmbeddedEndpoint(self._folder), new_channel(), ear, now)
 
 
 def open_store(url: str) -> EmbeddedBackend:

@@ -43,13 +43,9 @@ class RedisLine:
         self._is_closed = True
         if asyncio._get_running_loop() is self._loop:  # noqa: SLF001 - it is documented, and cheap
             self._hang_up()
-            return
-        try:
-            self._loop.call_soon_threadsafe(self._hang_up)
-        except RuntimeError:  # the loop was closed, with the connection open
-            if self._talk is not None:
-                self._talk.drop()
-                self._talk = None
+        else:
+            self._hang_up_from_afar()
+        self._endpoint.close()
 
     def broke(self, talk: _Talk, why: str) -> None:
         """A connection is gone, and with it the one beside it."""
@@ -65,6 +61,14 @@ class RedisLine:
         if self._talk is not None:
             self.broke(self._talk, "the line was hung up")
         self._refuse_early(StoreRefused.hung_up(self._endpoint.server))
+
+    def _hang_up_from_afar(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._hang_up)
+        except RuntimeError:  # the loop was closed, with the connection open
+            if self._talk is not None:
+                self._talk.drop()
+                self._talk = None
 
     def _open(self) -> None:
         if self._opening is None:

@@ -59,6 +59,7 @@ class RedisWire:
         self._is_closed = True
         self._trunk.close()
         self.drop_idle()
+        self._endpoint.close()
 
     def drop_idle(self) -> None:
         """The server has gone, or we have."""

@@ -73,6 +73,9 @@ class Endpoint:
         except (TypeError, ValueError, RedisError) as error:
             raise ConfigError(f"{self.server} cannot be reached like that: {error}") from None
 
+    def close(self) -> None:
+        """A line was hung up. An address is nothing that would have to be given back."""
+
     def connect(self, within: float) -> tuple[BlockingConnection, socket.socket]:
         """A connection for threads, made within so many seconds."""
         connection = self._kind(redis.connection)(**self._all(within), retry=Retry(NoBackoff(), 0))

@@ -214,10 +214,8 @@ class _Talk:
             self._let_go()
             return
         for opened, _ in list(self._dialogues.values()):
-            with suppress(OSError):
-                socket.socket.shutdown(
-                    opened, socket.SHUT_RDWR
-                )  # that of TLS would take its keys from under the reader
+            with suppress(OSError):  # not TLS's own, which would take its keys from under the reader
+                socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
     def _let_go(self) -> None:
         for connection in self._connections:
