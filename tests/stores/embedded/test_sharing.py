@@ -8,15 +8,17 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from fcntl import LOCK_EX
 
 import pytest
 
 from dibs import ClientClosed, StoreUnreachable
-from dibs.stores.embedded import Folder, lease_server
+from dibs.stores.embedded import Folder, ServerLease, lease_server
 from dibs.stores.embedded.binary import valkey_binary
 from dibs.stores.embedded.latch import Latch
-from dibs.stores.embedded.location import DOOR, GUARD, LOG, SERVER, SOCKET
+from dibs.stores.embedded.location import DOOR, GUARD, LOG, SERVER, SOCKET, USERS
+from tests.chaos.moments import LONG, so
 from tests.chaos.stage import Stage
 from tests.stores.embedded.household import Household, all_end, said_by, server_of
 from tests.stores.embedded.roles import come_and_go, use
@@ -168,6 +170,27 @@ def test_who_has_no_time_left_is_told_at_once(house: Household) -> None:
     with pytest.raises(StoreUnreachable, match="no time was left"):
         lease.revive(within=0)
     lease.close()
+
+
+def test_who_hangs_up_while_the_last_server_ends_starts_no_other(house: Household) -> None:
+    house.folder.mkdir(mode=0o700)
+    lease, troubles = ServerLease(house.place), list[Exception]()
+
+    def revive() -> None:
+        try:
+            lease.revive()
+        except ClientClosed as error:
+            troubles.append(error)
+
+    with Latch(house.folder / USERS) as guardians:
+        assert guardians.take(LOCK_EX)
+        thread = threading.Thread(target=revive)
+        thread.start()
+        assert so(lambda: any(one.name == "dibs-latch" for one in threading.enumerate())).wait(LONG), "it waits"
+        lease.close()
+    thread.join()
+    assert [type(trouble) for trouble in troubles] == [ClientClosed]
+    assert not (house.folder / LOG).exists(), "no server was ever started"
 
 
 def test_a_door_that_stays_shut_is_told_in_time(house: Household) -> None:

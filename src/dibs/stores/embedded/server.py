@@ -68,21 +68,25 @@ class ServerLease:
         To be asked before each new connection: a forked child has no share of its own before, and where the server
         listens may have changed after.
         """
-        if self._is_closed:
-            raise ClientClosed("use the embedded Valkey")
+        self._refuse_if_closed()
         attempt = _Attempt(self.folder, within)
         before, self._users = self._users, attempt.share()
         if before is not None:
             before.close()
         try:
+            self._refuse_if_closed()  # as it may be by now, by another thread: one that ends is waited for above
             self.socket_path = attempt.running()
         finally:
-            self._leave_if_closed()  # as it may be by now, by another thread
+            self._leave_if_closed()
 
     def close(self) -> None:
         """Give the share back. The last one ends the server; its data stays."""
         self._is_closed = True
         self._leave_if_closed()
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise ClientClosed("use the embedded Valkey")
 
     def _leave_if_closed(self) -> None:
         if self._is_closed and self._users is not None:
