@@ -63,7 +63,7 @@ class TestWhateverIsThere:
             theirs, ends = eyes.dump(NAME), eyes.pexpiretime(NAME)
             assert await face.try_acquire(NAME) is None
             with pytest.raises(LockBusy, match=FOREIGN) as busy:
-                await face.acquire(NAME, wait=0.05)
+                await face.acquire(NAME, wait=0.3)
             seen = await face.inspect(NAME)
             assert seen.state == "held"
             assert seen.held is not None
@@ -102,7 +102,7 @@ def test_a_text_that_resembles_ours_is_another_program_s(face: Face, server: Ser
         server.ask("SET", NAME, text, "PX", "30000")
         assert await face.try_acquire(NAME) is None
         with pytest.raises(LockBusy, match=FOREIGN):
-            await face.acquire(NAME, wait=0.05)
+            await face.acquire(NAME, wait=0.3)
         for view in (await face.inspect(NAME), *await face.locks()):
             assert view.held is not None
             assert (view.name, view.held.who, view.held.fence) == (NAME, FOREIGN, 0)

@@ -103,7 +103,7 @@ class TestWhileTheyHoldIt:
             with untouched(eyes):
                 assert await face.try_acquire(NAME) is None
                 with pytest.raises(LockBusy, match=f"'stock' is held by {FOREIGN}") as busy:
-                    await face.acquire(NAME, wait=0.05)
+                    await face.acquire(NAME, wait=0.3)
                 assert (busy.value.holder, busy.value.fence) == (FOREIGN, 0)
                 assert 29 < busy.value.ttl_left <= 30
                 seen = await face.inspect(NAME)
@@ -183,7 +183,7 @@ class TestWhileTheyHoldIt:
     def test_the_second_gets_in_soon_when_the_first_has_given_up(self, face: Face, rival: Rival) -> None:
         async def give_up() -> None:
             with pytest.raises(LockBusy):
-                await face.acquire(NAME, wait=0.2)
+                await face.acquire(NAME, wait=0.4)
 
         async def scene() -> None:
             assert rival.acquire(30)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class Clients:
     """What each part of the contract is asked of. Its heir gives the `backend`."""
 
+    brief = 0.4
+    """A TTL or a wait that a test may well sit out; where it takes long to connect, an heir may want a longer one."""
+
     @pytest.fixture(params=[BlockingFace, AsyncFace], ids=["blocking", "asyncio"])
     def face(self, request: pytest.FixtureRequest, backend: Backend) -> Face:
         """A client of the store, in one colour."""

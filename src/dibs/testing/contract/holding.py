@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 class HoldingContract(Clients):
     """Taking, keeping, losing and giving back."""
 
-    brief = 0.4
-    """A TTL that is worth waiting for in a test; where it takes long to connect, an heir may want a longer one."""
-
     def test_a_held_lock_refuses_a_second_owner(self, face: Face) -> None:
         async def scene() -> None:
             mine = await face.acquire("a", purpose="nightly close")
