@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.client import Dibs, connect
+    from dibs.client import Dibs
     from dibs.errors import (
         ChangedHands,
         ClientClosed,
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.model.duration import Duration
     from dibs.model.guarantee import Guarantee
     from dibs.model.views import LockView
+    from dibs.opening import connect
 
 __version__ = "0.1.0.dev0"
 
@@ -63,7 +64,7 @@ _HOMES = {
     "SelfDeadlock": "dibs.errors",
     "StoreUnreachable": "dibs.errors",
     "TryLock": "dibs.lock",
-    "connect": "dibs.client",
+    "connect": "dibs.opening",
 }
 
 
