@@ -4,7 +4,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs import fenced
     from dibs.client import Dibs
+    from dibs.config import Config
     from dibs.errors import (
         ChangedHands,
         ClientClosed,
@@ -12,59 +14,82 @@ if TYPE_CHECKING:
         DibsError,
         LeaseLost,
         LockBusy,
+        NoFence,
         SelfDeadlock,
+        StaleFence,
         StoreUnreachable,
     )
     from dibs.events import Event, Observer
+    from dibs.leader import Leader, Term, Terms
     from dibs.lease import Lease
     from dibs.lock import Lock, TryLock
     from dibs.model.duration import Duration
     from dibs.model.guarantee import Guarantee
     from dibs.model.views import LockView
     from dibs.opening import connect
+    from dibs.shadow import Shadowed
+    from dibs.skipped import Skipped
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "ChangedHands",
     "ClientClosed",
+    "Config",
     "ConfigError",
     "Dibs",
     "DibsError",
     "Duration",
     "Event",
     "Guarantee",
+    "Leader",
     "Lease",
     "LeaseLost",
     "Lock",
     "LockBusy",
     "LockView",
+    "NoFence",
     "Observer",
     "SelfDeadlock",
+    "Shadowed",
+    "Skipped",
+    "StaleFence",
     "StoreUnreachable",
+    "Term",
+    "Terms",
     "TryLock",
     "connect",
+    "fenced",
 ]
 
 _HOMES = {
     "ChangedHands": "dibs.errors",
     "ClientClosed": "dibs.errors",
+    "Config": "dibs.config",
     "ConfigError": "dibs.errors",
     "Dibs": "dibs.client",
     "DibsError": "dibs.errors",
     "Duration": "dibs.model.duration",
     "Event": "dibs.events",
     "Guarantee": "dibs.model.guarantee",
+    "Leader": "dibs.leader",
     "Lease": "dibs.lease",
     "LeaseLost": "dibs.errors",
     "Lock": "dibs.lock",
     "LockBusy": "dibs.errors",
     "LockView": "dibs.model.views",
+    "NoFence": "dibs.errors",
     "Observer": "dibs.events",
     "SelfDeadlock": "dibs.errors",
+    "Shadowed": "dibs.shadow",
+    "Skipped": "dibs.skipped",
+    "StaleFence": "dibs.errors",
     "StoreUnreachable": "dibs.errors",
+    "Term": "dibs.leader",
+    "Terms": "dibs.leader",
     "TryLock": "dibs.lock",
     "connect": "dibs.opening",
+    "fenced": "dibs",  # a room of its own
 }
 
 
@@ -76,7 +101,10 @@ if not TYPE_CHECKING:  # or a checker would take any misspelt name for granted
             raise AttributeError(f"module 'dibs' has no attribute {name!r}")
         from importlib import import_module  # noqa: PLC0415
 
-        found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+        home = _HOMES[name]
+        is_room = home == __name__
+        found = import_module(f"{home}.{name}") if is_room else getattr(import_module(home), name)
+        globals()[name] = found
         return found
 
     def __dir__() -> list[str]:

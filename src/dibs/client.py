@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
+from dibs.config import Config
 from dibs.errors import ConfigError
+from dibs.family import LockFamily
+from dibs.keyed import Keyed
+from dibs.leader import Leadership
 from dibs.lock import Lock, TryLock
+from dibs.locked import Locked
 from dibs.model.names import namespace_fault
+from dibs.once import Remembering
 from dibs.options import LockOptions, TryOptions, request, try_request
 from dibs.oversight import Oversight
 from dibs.runtime.engine import Engine
+from dibs.shadow import ShadowReport
+from dibs.token import Adoption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +27,28 @@ if TYPE_CHECKING:
     from dibs.model.guarantee import Guarantee
     from dibs.ports.wire import Backend
 
-NAMESPACE = "dibs"
 
-
-class Dibs(Oversight):
+class Dibs(LockFamily, Remembering, Locked, Keyed, Adoption, Leadership, ShadowReport, Oversight):
     """A client: locks by name on one store. Threads and event loops may share it."""
 
-    def __init__(self, backend: Backend, *, namespace: str = NAMESPACE, observers: Sequence[Observer] = ()) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        namespace: str | None = None,
+        observers: Sequence[Observer] = (),
+        config: Config | None = None,
+    ) -> None:
+        config = config or Config()
+        if namespace is None:
+            namespace = config.namespace
         if fault := namespace_fault(namespace):
             raise ConfigError(f"namespace={namespace!r}: {fault}")
         self.namespace = namespace
-        self._engine = Engine(backend, namespace=namespace, observers=tuple(observers))
+        self.config = config if config.namespace == namespace else config.but("argument", {"namespace": namespace})
+        self._constants, self._remembered = {}, {}
+        self._engine = Engine(backend, namespace=namespace, observers=tuple(observers), patience=config.patience)
+        self._engine.take_detours(config.on_outage, enabled=config.enabled, mode=config.mode)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -38,11 +57,11 @@ class Dibs(Oversight):
 
     def lock(self, name: str, **options: Unpack[LockOptions]) -> Lock:
         """A lock to wait for: `with d.lock("report:daily", ttl="30s") as lease`, or `async with`."""
-        return Lock(self._engine, request(name, options), options.get("on_lost"))
+        return Lock(self._engine, request(name, options, ttl=self.config.ttl), options.get("on_lost"))
 
     def try_lock(self, name: str, **options: Unpack[TryOptions]) -> TryLock:
         """A lock not to wait for: its block is entered with `None` if somebody else has it."""
-        return TryLock(self._engine, try_request(name, options), options.get("on_lost"))
+        return TryLock(self._engine, try_request(name, options, ttl=self.config.ttl), options.get("on_lost"))
 
     def close(self) -> None:
         """Hang up. Leases still in use are lost now and free when their TTL is over."""

@@ -77,18 +77,53 @@ class LeaseLost(DibsError):
         )
 
 
+class NoFence(DibsError):
+    """The lease has no fence to send along, as it does not come from the store that counts them."""
+
+    def __init__(self, name: str, *, by: str) -> None:
+        self.name, self.by = name, by
+        super().__init__(
+            f"the lease on {name!r} has no fence: by {by} it does not come from the store that counts them, and any "
+            "other number could outrank the true holder's. Look at lease.policy first, and write without a fence only "
+            "if you dare to"
+        )
+
+
+class StaleFence(DibsError):
+    """A write came too late: a newer holder has written to the resource since."""
+
+    def __init__(self, name: str, *, fence: int, newest: int | None) -> None:
+        self.name, self.fence, self.newest = name, fence, newest
+        since = "no row was met with that fence or a lower one" if newest is None else f"{newest} has written since"
+        super().__init__(
+            f"a write to {name!r} with fence {fence} was refused: {since}. Another holder took over: roll back, drop "
+            "what you were about to write, and take the lock again if the work is still to be done"
+        )
+
+
 class StoreUnreachable(DibsError):
-    """Nobody knows who has the lock: the store is silent or refuses to answer."""
+    """Nobody knows who has the lock: the store is silent or refuses to answer.
+
+    `is_outage` says which: a store that is silent may be done without, as `on_outage` says; one that answered no is to
+    be mended, and others may well be at work under its locks.
+    """
 
     def __init__(
-        self, server: str, *, after: float, why: str = "no answer", fix: str = "check that it runs and can be reached"
+        self,
+        server: str,
+        *,
+        after: float,
+        why: str = "no answer",
+        fix: str = "check that it runs and can be reached",
+        is_outage: bool = True,
     ) -> None:
-        self.server, self.after, self.why, self.fix = server, after, why, fix
+        self.server, self.after, self.why, self.fix, self.is_outage = server, after, why, fix, is_outage
         super().__init__(f"no word from {server} after {spoken(after)} ({why}); {fix}")
 
     def lasting(self, after: float) -> Self:
         """The same, after all the time that it was borne."""
-        return type(self)(self.server, after=max(after, self.after), why=self.why, fix=self.fix)
+        after = max(after, self.after)
+        return type(self)(self.server, after=after, why=self.why, fix=self.fix, is_outage=self.is_outage)
 
 
 class StoreRefused(StoreUnreachable):
@@ -97,7 +132,8 @@ class StoreRefused(StoreUnreachable):
     @classmethod
     def hung_up(cls, server: str) -> Self:
         """We had closed the line ourselves."""
-        return cls(server, after=0.0, why="the line was hung up", fix="make another client with dibs.connect()")
+        fix = "make another client with dibs.connect()"
+        return cls(server, after=0.0, why="the line was hung up", fix=fix, is_outage=False)
 
     @classmethod
     def unconnected(cls, server: str, *, after: float) -> Self:
@@ -107,4 +143,4 @@ class StoreRefused(StoreUnreachable):
     @classmethod
     def without_threads(cls, server: str, error: RuntimeError) -> Self:
         """The line needs a thread, and the system gives us no more."""
-        return cls(server, after=0.0, why=str(error), fix="let this program have more threads")
+        return cls(server, after=0.0, why=str(error), fix="let this program have more threads", is_outage=False)

@@ -44,6 +44,33 @@ class FoundBusy:
 
 
 @value
+class CallAdmitted:
+    """A function that is skipped where others are at work has got its lock, at the first try or a later one."""
+
+    name: str
+    function: str
+    attempt: int
+
+
+@value
+class CallSkipped:
+    """A function was not called: somebody else has its lock ("busy"), it was "done" already, or there is an "outage"."""
+
+    name: str
+    function: str
+    why: str
+    holder: str = ""
+
+
+@value
+class ReleasedNothing:
+    """A lock was to be released by its name, but this client has no lease on it: nothing was done."""
+
+    name: str
+    why: str
+
+
+@value
 class Lost:
     """We had a lock and cannot rely on it any more."""
 
@@ -80,6 +107,32 @@ class Abandoned:
 
 
 @value
+class HandedOn:
+    """We stopped to hold a lock and left it taken, for whoever adopts its lease by the token."""
+
+    name: str
+    fence: int
+    held_for: float
+
+
+@value
+class Adopted:
+    """We go on with a lease that another process has handed on."""
+
+    name: str
+    fence: int
+
+
+@value
+class CampaignStalled:
+    """The store does not answer one who wants to lead; it goes on asking until it is elected."""
+
+    name: str
+    server: str
+    why: str
+
+
+@value
 class ClosedWhileHolding:
     """A client was closed while leases of its were in use: they end now, and are free when their TTL is over."""
 
@@ -91,6 +144,13 @@ class ChoseEmbedded:
     """No store was named, so this machine's own is used: programs on other machines are not excluded."""
 
     server: str
+
+
+@value
+class ConfigNotice:
+    """Something in the configuration does nothing here; each text says what, and why."""
+
+    texts: tuple[str, ...]
 
 
 @value
@@ -117,6 +177,56 @@ class StoreBack:
 
 
 @value
+class PolicyUsed:
+    """The store is silent, and a lock was done without: by "open", "local" or "skip", as `on_outage` says."""
+
+    name: str
+    policy: str
+    why: str
+
+
+@value
+class PolicyOver:
+    """Locks come from the store again, after so long, and after they were done without so many times."""
+
+    server: str
+    after: float
+    uses: int
+
+
+@value
+class LockingDisabled:
+    """A client was made with `enabled=False`: its locks exclude nobody."""
+
+    server: str
+
+
+@value
+class WouldHaveWaited:
+    """In shadow mode: this run began at once, and would have waited for its turn."""
+
+    name: str
+    holder: str
+    waiters: int
+
+
+@value
+class WouldHaveSkipped:
+    """In shadow mode: this run would have been refused, since somebody else has the lock and it is not to wait."""
+
+    name: str
+    holder: str
+
+
+@value
+class WouldHaveFailed:
+    """In shadow mode: this run would have met an error."""
+
+    name: str
+    why: str
+
+
+@value
 class Stumbled:
     """Something failed that nobody waits for: the keeper's round, or a callback of the user's."""
 
@@ -129,15 +239,28 @@ Event = (
     | JoinedQueue
     | Released
     | FoundBusy
+    | CallAdmitted
+    | CallSkipped
+    | ReleasedNothing
     | Lost
     | HeldLong
     | Evicted
     | Abandoned
+    | HandedOn
+    | Adopted
+    | CampaignStalled
     | ClosedWhileHolding
     | ChoseEmbedded
+    | ConfigNotice
     | StoreRisky
     | StoreSilent
     | StoreBack
+    | PolicyUsed
+    | PolicyOver
+    | LockingDisabled
+    | WouldHaveWaited
+    | WouldHaveSkipped
+    | WouldHaveFailed
     | Stumbled
 )
 

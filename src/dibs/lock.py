@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dibs.errors import ConfigError, DibsError, LeaseLost, LockBusy
 from dibs.flows import locking
@@ -13,51 +13,52 @@ from dibs.runtime import inside
 from dibs.runtime.blocking import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
     from types import TracebackType
 
     from dibs.model.request import Request
     from dibs.ports.world import World
     from dibs.runtime.aio import Body
     from dibs.runtime.engine import Engine
+    from dibs.together import Leases
 
-    Taking: TypeAlias = Coroutine[Any, Any, Hold | Denied]
-
-LeaseT_co = TypeVar("LeaseT_co", bound=Lease | None, covariant=True)
+LeaseT = TypeVar("LeaseT", bound="Lease | Leases | None")
+"""What a block is entered with."""
+TakenT = TypeVar("TakenT")
+"""What came of the attempt to take it."""
 
 DOING = "take a lock"
 
 
-_Entry: TypeAlias = "tuple[object, Lease | None, Body | None]"
-"""One block that was entered: by whom, with what, and how to stop it."""
-
-
-class _Guard(Generic[LeaseT_co]):
-    """What both have in common. It remembers which of its blocks are open, so it may be shared and used again."""
+class Guard(Generic[LeaseT, TakenT]):
+    """What all have in common. It remembers which of its blocks are open, so it may be shared and used again."""
 
     def __init__(self, engine: Engine, request: Request, on_lost: Callable[[LeaseLost], object] | None = None) -> None:
         self._engine, self._request = engine, request
+        said = request.on_outage
+        self._detour = engine.detours.usual if said is None else engine.detours.by(said)
         self._watchers = () if on_lost is None else (engine.aside(on_lost),)
-        self._entries: list[_Entry] = []
+        self._entries: list[tuple[object, LeaseT, Body | None]] = []
+        """Each block that was entered: by whom, with what, and how to stop it."""
 
     @property
     def name(self) -> str:
         """The lock's name."""
         return self._request.name
 
-    def acquire(self) -> LeaseT_co:
+    def acquire(self) -> LeaseT:
         """Take the lock without a block: the lease is yours to pass on and to release."""
         world = self._engine.blocking(DOING)
         bearer, taking = self._taking(world, inside.actor(), self._watchers)
         return self._granted(bearer, run(taking))
 
-    async def aacquire(self) -> LeaseT_co:
+    async def aacquire(self) -> LeaseT:
         """Take the lock without a block: the lease is yours to pass on and to release."""
         world = self._engine.aio(DOING)
         bearer, taking = self._taking(world, inside.actor(), self._watchers)
         return self._granted(bearer, await taking)
 
-    def __enter__(self) -> LeaseT_co:
+    def __enter__(self) -> LeaseT:
         world, me = self._engine.blocking(DOING), inside.actor()
         bearer, taking = self._taking(world, me, self._watchers)
         taken = run(taking)
@@ -65,7 +66,7 @@ class _Guard(Generic[LeaseT_co]):
         self._entered(me, lease, taken, None)
         return lease
 
-    async def __aenter__(self) -> LeaseT_co:
+    async def __aenter__(self) -> LeaseT:
         world = self._engine.aio(DOING)
         body = world.body()
         me = body.task or inside.actor()
@@ -110,20 +111,24 @@ class _Guard(Generic[LeaseT_co]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} ttl={self._request.ttl:g}s open={len(self._entries)}>"
 
-    def _taking(self, world: World, me: object, watchers: Watchers) -> tuple[Bearer, Taking]:
-        bearer, desk = Bearer(), self._engine.desk
-        here = inside.hold_here(desk, self._request.name, me)
-        return bearer, locking.acquire(world, desk, self._request, inside=here, watchers=watchers, bearer=bearer)
-
-    def _granted(self, bearer: Bearer, taken: Hold | Denied) -> LeaseT_co:
+    def _taking(self, world: World, me: object, watchers: Watchers) -> tuple[Bearer, Coroutine[Any, Any, TakenT]]:
+        """How it is taken, and who will stand for it."""
         raise NotImplementedError
 
-    def _entered(self, me: object, lease: Lease | None, taken: Hold | Denied, body: Body | None) -> None:
-        self._entries.append((me, lease, body))
-        if isinstance(taken, Hold):
-            inside.enter(self._engine.desk, taken, me)
+    def _granted(self, bearer: Bearer, taken: TakenT) -> LeaseT:
+        """What to enter the block with."""
+        raise NotImplementedError
 
-    def _left(self) -> _Entry:
+    def _holds(self, taken: TakenT) -> Sequence[Hold]:
+        """What this block stands in."""
+        raise NotImplementedError
+
+    def _entered(self, me: object, lease: LeaseT, taken: TakenT, body: Body | None) -> None:
+        self._entries.append((me, lease, body))
+        for hold in self._holds(taken):
+            inside.enter(self._engine.desk, hold, me)
+
+    def _left(self) -> tuple[object, LeaseT, Body | None]:
         """The block that is being left: the only one that is open, or else the innermost of this task or thread.
 
         A block may end in another task or thread than it began in (a fixture, a dependency of a web framework).
@@ -142,20 +147,42 @@ class _Guard(Generic[LeaseT_co]):
         return entries[-1]
 
 
-class Lock(_Guard[Lease]):
+class _Single(Guard[LeaseT, "Hold | Denied"]):
+    """One lock, of which nothing is held by this block yet."""
+
+    def _taking(
+        self, world: World, me: object, watchers: Watchers
+    ) -> tuple[Bearer, Coroutine[Any, Any, Hold | Denied]]:
+        bearer, desk = Bearer(), self._engine.desk
+        here = inside.holds_here(desk, self._request.name, me)
+        if self._detour is not None:
+            taking = self._detour.taking(world, self._request, inside=here, watchers=watchers, bearer=bearer)
+            return bearer, taking
+        return bearer, locking.acquire(world, desk, self._request, inside=here, watchers=watchers, bearer=bearer)
+
+    def _holds(self, taken: Hold | Denied) -> Sequence[Hold]:
+        return () if isinstance(taken, Denied) else (taken,)
+
+
+class Lock(_Single[Lease]):
     """A lock that is waited for: `with d.lock(...) as lease`, or `async with`."""
 
     def _granted(self, bearer: Bearer, taken: Hold | Denied) -> Lease:
         if isinstance(taken, Denied):
-            raise LockBusy(self.name, waited=taken.waited, held=taken.held, waiters=taken.waiters)
+            raise busy(self.name, taken)
         return Lease(self._engine, taken, bearer)
 
 
-class TryLock(_Guard[Lease | None]):
+class TryLock(_Single["Lease | None"]):
     """A lock that is not waited for: the block is entered with `None` if somebody else has it."""
 
     def _granted(self, bearer: Bearer, taken: Hold | Denied) -> Lease | None:
         return None if isinstance(taken, Denied) else Lease(self._engine, taken, bearer)
+
+
+def busy(name: str, denied: Denied) -> LockBusy:
+    """The error that says who has it."""
+    return LockBusy(name, waited=denied.waited, held=denied.held, waiters=denied.waiters)
 
 
 def _settle(error: BaseException | None, trouble: DibsError) -> None:

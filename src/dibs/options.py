@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from dibs.errors import ConfigError
 from dibs.model.duration import Duration, seconds, spoken
 from dibs.model.names import lock_fault, text_fault
-from dibs.model.request import Request
+from dibs.model.policy import OnOutage, OnOutageOfJob
+from dibs.model.request import LONGEST_TTL, SHORTEST_TTL, TTL, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dibs.errors import LeaseLost
 
-SHORTEST_TTL = 0.1
-LONGEST_TTL = 7 * 86400.0
-TTL = 30.0
+
+LONGEST_HOLD = 365 * 86400.0
 
 
-class TryOptions(TypedDict, total=False):
-    """The keywords of a lock that is not waited for."""
+class _Terms(TypedDict, total=False):
+    """What can be said of every lease."""
 
     ttl: Duration
     """How long the store keeps the lock without a sign of life (default 30 s)."""
@@ -31,8 +31,17 @@ class TryOptions(TypedDict, total=False):
     """Whether the lease is renewed until it is released (the default), or ends with its TTL."""
     max_hold: Duration | None
     """The longest it may be held, however well it is renewed."""
+    at_least: Duration
+    """How long it stays taken, also if it is released sooner: nobody else gets in before that (default 0)."""
     on_lost: Callable[[LeaseLost], object] | None
     """Called once when the lease is lost, on a thread of its own."""
+
+
+class TryOptions(_Terms, total=False):
+    """The keywords of a lock that is not waited for."""
+
+    on_outage: OnOutage
+    """What to do while the store is silent: raise ("closed"), do without a lock ("open"), or lock this machine only."""
 
 
 class LockOptions(TryOptions, total=False):
@@ -42,45 +51,63 @@ class LockOptions(TryOptions, total=False):
     """How long to wait for it; `None`, the default, is as long as it takes."""
 
 
+class JobOptions(_Terms, total=False):
+    """The same for work that can be left out."""
+
+    wait: Duration | None
+    """How long to wait for it; `None`, the default, is as long as it takes."""
+    on_outage: OnOutageOfJob
+    """What to do while the store is silent: as with a lock, or leave it out ("skip")."""
+
+
 _OF_A_TRY = frozenset(TryOptions.__annotations__)
 _OF_A_LOCK = _OF_A_TRY | {"wait"}
 
 
-def request(name: str, options: LockOptions) -> Request:
-    """The wish, checked; a `ConfigError` names the value that is wrong and what would be right."""
+def request(
+    name: str, options: LockOptions | JobOptions, *, ttl: float = TTL, may_skip: bool = False
+) -> Request:
+    """The wish, checked; a `ConfigError` names the value that is wrong and what would be right.
+
+    The `ttl` is the client's, for a lock of which none is said.
+    """
     if not options.keys() <= _OF_A_LOCK:
         raise _unknown(options, _OF_A_LOCK)
     get = options.get
     if (callback := get("on_lost")) is not None and not callable(callback):
         raise ConfigError(f"on_lost={callback!r}: give a function that takes the LeaseLost, or leave it out")
-    said = (get("ttl", TTL), get("wait"), get("purpose", ""), get("renew", True), get("max_hold"))
+    said = (get("ttl", ttl), get("wait"), get("purpose", ""), get("renew", True), get("max_hold"), get("at_least", 0))
     try:
         terms = _remembered_terms(*said)
     except TypeError:  # nothing that could be right
         terms = _terms(*said)
-    return Request(checked_name(name), *terms)
+    on_outage = get("on_outage")
+    if on_outage is None:
+        return Request(checked_name(name), *terms)
+    return Request(checked_name(name), *terms, on_outage=_policy(on_outage, may_skip=may_skip))
 
 
-def try_request(name: str, options: TryOptions) -> Request:
+def try_request(name: str, options: TryOptions, *, ttl: float = TTL) -> Request:
     """The same for one who does not wait."""
     if not options.keys() <= _OF_A_TRY:
         raise _unknown(options, _OF_A_TRY)
-    return request(name, {**options, "wait": 0})
+    return request(name, {**options, "wait": 0}, ttl=ttl)
 
 
-_Terms: TypeAlias = tuple[float, float | None, str, bool, float | None]
+_Wish: TypeAlias = tuple[float, float | None, str, bool, float | None, float]
 
 
-def _terms(ttl: Any, wait: Any, purpose: Any, renew: Any, max_hold: Any) -> _Terms:
+def _terms(ttl: Any, wait: Any, purpose: Any, renew: Any, max_hold: Any, at_least: Any) -> _Wish:
     """What is wished beside the name; most programs say the same each time."""
-    longest = None if max_hold is None else _between("max_hold", max_hold, SHORTEST_TTL, 365 * 86400.0)
+    longest = None if max_hold is None else _between("max_hold", max_hold, SHORTEST_TTL, LONGEST_HOLD)
     span = _between("ttl", ttl, SHORTEST_TTL, LONGEST_TTL)
     return (
         span if longest is None else min(span, longest),
         None if wait is None else _duration("wait", wait),
         checked_text("purpose", purpose),
-        _yes_or_no("renew", renew),
+        yes_or_no("renew", renew),
         longest,
+        _between("at_least", at_least, 0.0, LONGEST_HOLD),
     )
 
 
@@ -101,13 +128,41 @@ def checked_text(option: str, text: str) -> str:
     return text
 
 
+def checked_callback(option: str, callback: object, *, takes: str) -> None:
+    """Refuse what cannot be called, or would only give a coroutine that nobody awaits."""
+    if callback is not None and not callable(callback):
+        raise ConfigError(f"{option}={callback!r}: give a function that takes {takes}, or leave it out")
+    if getattr(getattr(callback, "__code__", None), "co_flags", 0) & _CO_COROUTINE:
+        raise ConfigError(f"{option}={callback!r}: give a plain function, nobody would await this one")
+
+
+_CO_COROUTINE = 0x80
+"""As `inspect` calls it, which takes longer to import than all of this."""
+
+
+_POLICIES: Mapping[str, OnOutageOfJob] = {"closed": "closed", "open": "open", "local": "local", "skip": "skip"}
+
+
+def _policy(on_outage: object, *, may_skip: bool) -> OnOutageOfJob:
+    policy = _POLICIES.get(on_outage) if isinstance(on_outage, str) else None
+    if policy == "skip" and not may_skip:
+        raise ConfigError(
+            "on_outage='skip': a block cannot be skipped; say 'closed' and catch StoreUnreachable, or use @d.locked"
+        )
+    if policy is None:
+        known = "'closed', 'skip', 'open' or 'local'" if may_skip else "'closed', 'open' or 'local'"
+        raise ConfigError(f"on_outage={on_outage!r}: say {known}")
+    return policy
+
+
 def _unknown(options: Mapping[str, object], known: frozenset[str]) -> ConfigError:
     """Says which keyword is not known here, and which are."""
     unknown = sorted(options.keys() - known)
     return ConfigError(f"no such option here: {', '.join(unknown)}; there are {', '.join(sorted(known))}")
 
 
-def _yes_or_no(option: str, value: object) -> bool:
+def yes_or_no(option: str, value: object) -> bool:
+    """The value, if it is the one or the other."""
     if not isinstance(value, bool):
         raise ConfigError(f"{option}={value!r}: say True or False")
     return value

@@ -1,15 +1,19 @@
-"""Clients on a private memory store, one that can be made silent, and a diary of what they tell."""
+"""Clients on a private store, one that can be made silent, and a diary of what they tell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from dibs import Dibs
+from dibs.ports.wire import Backend
+from dibs.stores import open_store
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage
+from tests.client.others import Async, Blocking, Colour
 
 
 @pytest.fixture
@@ -26,3 +30,21 @@ def outage() -> Outage:
 def d(outage: Outage, diary: Diary) -> Iterator[Dibs]:
     with Dibs(outage, observers=[diary]) as client:
         yield client
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    return MemoryBackend() if request.param == "memory" else open_store(f"sqlite:///{tmp_path}/dibs.sqlite")
+
+
+@pytest.fixture
+def anywhere(backend: Backend, diary: Diary) -> Iterator[Dibs]:
+    """On a store within this process, and on one that others share."""
+    with Dibs(backend, observers=[diary]) as client:
+        yield client
+
+
+@pytest.fixture(params=[Blocking, Async])
+def colour(request: pytest.FixtureRequest) -> Colour:
+    found: Colour = request.param
+    return found

@@ -11,10 +11,25 @@ import pytest
 import dibs
 
 TWINS = [
-    (dibs.Dibs, ["inspect", "locks", "force_release", "close"]),
+    (
+        dibs.Dibs,
+        [
+            "inspect",
+            "locks",
+            "force_release",
+            "close",
+            "adopt",
+            "execute_with_lock",
+            "acquire_lock",
+            "release_lock",
+            "is_locked",
+        ],
+    ),
     (dibs.Lock, ["acquire"]),
     (dibs.TryLock, ["acquire"]),
     (dibs.Lease, ["extend", "release"]),
+    (dibs.Term, ["resign"]),
+    (dibs.Terms, ["close"]),
 ]
 
 
@@ -35,7 +50,7 @@ def test_no_async_verb_lacks_its_blocking_twin(face: type, verbs: list[str]) -> 
     assert sorted(coroutines) == sorted(f"a{verb}" for verb in verbs)
 
 
-@pytest.mark.parametrize("face", [dibs.Dibs, dibs.Lock, dibs.TryLock])
+@pytest.mark.parametrize("face", [dibs.Dibs, dibs.Lock, dibs.TryLock, dibs.Terms])
 def test_what_can_be_entered_can_be_entered_in_both_colours(face: type) -> None:
     for blocking, twin in (("__enter__", "__aenter__"), ("__exit__", "__aexit__")):
         assert inspect.signature(getattr(face, blocking)) == inspect.signature(getattr(face, twin))

@@ -28,7 +28,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"purpose": 5}, "a purpose is text, not int"),
     ({"renew": "no"}, "renew='no': say True or False"),
     ({"on_lost": 5}, "on_lost=5: give a function"),
-    ({"timeout": 5}, "no such option here: timeout; there are max_hold, on_lost, purpose, renew, ttl, wait"),
+    (
+        {"timeout": 5},
+        "no such option here: timeout; there are at_least, max_hold, on_lost, on_outage, purpose, renew, ttl, wait",
+    ),
 ]
 
 

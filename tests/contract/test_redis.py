@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import atexit
+import tempfile
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import redis
 import redis.asyncio
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
 
 from dibs.ports.wire import Backend
 from dibs.stores.redis import open_client, open_store
 from dibs.testing.contract import LockContract, store_against_memory
+from dibs.testing.contract.against_memory import StoreAgainstMemory
+from dibs.testing.contract.lines import LINES
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.kinds import REDIS, VALKEY_8, VALKEY_9, Kind
 from tests.servers.ports import HOST
 from tests.servers.server import Server
+from tests.stores.redis.faults.skew import NO_SHIM, Skewed, at_true_time, environment, shim_in
 
 Colour = Literal["blocking", "asyncio"]
 Opened = Callable[[Server], Backend]
@@ -93,3 +101,47 @@ TestValkey8 = _against_memory(VALKEY_8, "blocking")
 TestValkey8ByTasks = _against_memory(VALKEY_8, "asyncio")
 TestRedis7 = _against_memory(REDIS, "blocking")
 TestRedis7ByTasks = _against_memory(REDIS, "asyncio")
+
+
+class AgainstMemoryWhileTimePasses(StoreAgainstMemory):
+    """The same, on a server whose clock can be set: leases, tickets, bars and memos run out there as well."""
+
+    kind: Kind
+    can_advance = False
+
+    @rule(seconds=st.sampled_from([1, 6, 10, 25]))
+    def let_the_server_s_time_pass(self, seconds: int) -> None:
+        _skewed(self.kind).step(seconds)
+        self._look_at_the_clock()
+
+
+def _while_time_passes(kind: Kind, colour: Colour) -> type:
+    def emptied(_: Callable[[], float]) -> Backend:
+        server = _skewed(kind).server
+        server.flush()
+        return open_store(server.url)
+
+    class OnThisKind(AgainstMemoryWhileTimePasses):
+        pass
+
+    OnThisKind.kind, OnThisKind.make_backend, OnThisKind.make_line = kind, staticmethod(emptied), LINES[colour]
+    case: type = OnThisKind.TestCase
+    case.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)  # type: ignore[attr-defined]
+    missing = kind.missing if kind.program() is None else NO_SHIM
+    return pytest.mark.skipif(bool(missing), reason=missing)(case)
+
+
+@cache
+def _skewed(kind: Kind) -> Skewed:
+    folder = tempfile.TemporaryDirectory()
+    file = at_true_time(Path(folder.name))
+    server = Server(kind, env=environment(shim_in(Path(folder.name)), file)).__enter__()
+    atexit.register(folder.cleanup)
+    atexit.register(server.__exit__)
+    return Skewed(server, file)
+
+
+TestValkey9WhileTimePasses = _while_time_passes(VALKEY_9, "blocking")
+TestValkey9ByTasksWhileTimePasses = _while_time_passes(VALKEY_9, "asyncio")
+TestValkey8WhileTimePasses = _while_time_passes(VALKEY_8, "blocking")
+TestRedis7WhileTimePasses = _while_time_passes(REDIS, "blocking")

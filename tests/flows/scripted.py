@@ -209,7 +209,7 @@ class Process:
         self,
         request: Request,
         *,
-        inside: Hold | None = None,
+        inside: Sequence[Hold] = (),
         watchers: Sequence[Callable[[Any], object]] = (),
         bearer: object = None,
     ) -> Coroutine[Any, Any, Hold | Denied]:
@@ -219,7 +219,7 @@ class Process:
         self,
         request: Request,
         *,
-        inside: Hold | None = None,
+        inside: Sequence[Hold] = (),
         watchers: Sequence[Callable[[Any], object]] = (),
         bearer: object = None,
     ) -> Hold:

@@ -542,7 +542,7 @@ class TestSelfDeadlock:
         hold = ann.holds(FOR_EVER)
         scene.until(5.0)
         with pytest.raises(SelfDeadlock, match="is already held here, by the same task or thread") as raised:
-            scene.play(ann.acquires(Request("a", 30.0, wait=60.0), inside=hold))
+            scene.play(ann.acquires(Request("a", 30.0, wait=60.0), inside=[hold]))
         assert scene.now == 5.0
         assert (raised.value.name, raised.value.fence) == ("a", hold.fence)
         assert len(ann.world.asks("acquire")) == 1
@@ -550,7 +550,7 @@ class TestSelfDeadlock:
 
     def test_who_does_not_wait_finds_it_busy(self, scene: Scene, ann: Process) -> None:
         hold = ann.holds(FOR_EVER)
-        assert isinstance(scene.play(ann.acquires(AT_ONCE, inside=hold)), Denied)
+        assert isinstance(scene.play(ann.acquires(AT_ONCE, inside=[hold])), Denied)
 
     def test_who_is_not_inside_may_wait(self, scene: Scene, ann: Process) -> None:
         first = ann.holds(FOR_EVER)
@@ -560,12 +560,12 @@ class TestSelfDeadlock:
     def test_a_lease_that_was_lost_does_not_count(self, scene: Scene, ann: Process) -> None:
         lost = ann.holds(FOR_EVER)
         scene.until(27.0)
-        assert ann.holds(FOR_EVER, inside=lost).waited == 3.0
+        assert ann.holds(FOR_EVER, inside=[lost]).waited == 3.0
 
     def test_a_lease_that_was_released_does_not_count(self, scene: Scene, ann: Process) -> None:
         released = ann.holds(FOR_EVER)
         scene.play(release(ann.world, ann.desk, released))
-        assert ann.holds(FOR_EVER, inside=released).waited == 0.0
+        assert ann.holds(FOR_EVER, inside=[released]).waited == 0.0
 
 
 class Bearer:

@@ -184,7 +184,7 @@ class TestOwing:
     def test_a_debt_that_was_noted_is_the_keepers_to_say_and_due_now(self, scene: Scene, ann: Process) -> None:
         scene.until(5.0)
         note_debt(ann.world, ann.desk, "a", Leave("ann-1", 9.0), ttl=30.0)
-        assert ann.desk.debts == {"ann-1": Debt("a", Leave("ann-1", 9.0), 5.0, 5.0, 125.0 + RETRY)}
+        assert ann.desk.debts == {"ann-1": Debt("a", Leave("ann-1", 9.0), 5.0, 5.0, 125.0 + RETRY, 5.0)}
         assert (ann.desk.wakes_at, ann.nudges, ann.world.sent) == (5.0, 1, [])
         ann.start_keeper()
         assert ann.world.asks("leave") == [Leave("ann-1", 9.0)]
@@ -194,7 +194,7 @@ class TestOwing:
         scene.until(5.0)
         ann.world.doom("leave", Fate(0.1, 0.1))
         owe(ann.world, ann.desk, "a", Leave("ann-1", 9.0), ttl=30.0)
-        assert ann.desk.debts == {"ann-1": Debt("a", Leave("ann-1", 9.0), 5.0, 5.0 + RETRY, 125.0 + RETRY)}
+        assert ann.desk.debts == {"ann-1": Debt("a", Leave("ann-1", 9.0), 5.0, 5.0 + RETRY, 125.0 + RETRY, 5.0)}
         assert (ann.desk.wakes_at, ann.nudges) == (5.0 + RETRY, 1)
         scene.until(5.2)
         assert ann.desk.debts == {}

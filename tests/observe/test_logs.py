@@ -11,19 +11,32 @@ import pytest
 from dibs.events import (
     Abandoned,
     Acquired,
+    Adopted,
+    CallAdmitted,
+    CallSkipped,
+    CampaignStalled,
     ChoseEmbedded,
     ClosedWhileHolding,
+    ConfigNotice,
     Event,
     Evicted,
     FoundBusy,
+    HandedOn,
     HeldLong,
     JoinedQueue,
+    LockingDisabled,
     Lost,
+    PolicyOver,
+    PolicyUsed,
     Released,
+    ReleasedNothing,
     StoreBack,
     StoreRisky,
     StoreSilent,
     Stumbled,
+    WouldHaveFailed,
+    WouldHaveSkipped,
+    WouldHaveWaited,
 )
 from dibs.observe import logs
 from dibs.observe.logs import LogReader
@@ -33,6 +46,18 @@ LINES: list[tuple[Event, int, str]] = [
     (JoinedQueue("a", "host:1", 2), logging.DEBUG, "waits for 'a', held by host:1, behind 2 others"),
     (Released("a", 7, 90.0), logging.DEBUG, "released 'a' (fence 7) after 1m30s"),
     (FoundBusy("a", "host:1", 5.0), logging.DEBUG, "'a' is held by host:1; gave up after 5s"),
+    (
+        CallAdmitted("hourly-task", "tasks.hourly", 1),
+        logging.INFO,
+        "Lock acquired: hourly-task (attempt 1) for tasks.hourly",
+    ),
+    (
+        CallSkipped("daily-cleanup", "tasks.cleanup", "busy", "host:1"),
+        logging.INFO,
+        "Skipping execution - lock held by another instance: daily-cleanup (host:1) for tasks.cleanup",
+    ),
+    (CallSkipped("a", "tasks.digest", "done"), logging.INFO, "Skipping execution - done: a for tasks.digest"),
+    (ReleasedNothing("a", "its lease was over"), logging.WARNING, "did not release 'a': its lease was over"),
     (Lost("a", 7, "it was released by force"), logging.ERROR, "lost 'a' (fence 7): it was released by force"),
     (
         HeldLong("a", 7, 400.0, 30.0),
@@ -46,10 +71,22 @@ LINES: list[tuple[Event, int, str]] = [
         logging.WARNING,
         "'a' (fence 7) was never released: its lease was dropped, and is given back now",
     ),
+    (HandedOn("a", 7, 90.0), logging.DEBUG, "handed 'a' (fence 7) on after 1m30s"),
+    (Adopted("a", 7), logging.DEBUG, "adopted 'a' (fence 7)"),
+    (
+        CampaignStalled("a", "redis://db:6379", "no answer"),
+        logging.WARNING,
+        "cannot stand for 'a', no word from redis://db:6379: no answer; goes on asking",
+    ),
     (
         ClosedWhileHolding(("a", "b")),
         logging.WARNING,
         "closed while holding 'a', 'b': free when their TTL is over",
+    ),
+    (
+        ConfigNotice(("file a.yml, key b is ignored", "file a.yml, key c is ignored")),
+        logging.WARNING,
+        "in the configuration: file a.yml, key b is ignored; file a.yml, key c is ignored",
     ),
     (
         ChoseEmbedded("sqlite:////var/dibs.sqlite"),
@@ -66,6 +103,30 @@ LINES: list[tuple[Event, int, str]] = [
     ),
     (StoreSilent("memory://", "no answer"), logging.WARNING, "no word from memory://: no answer"),
     (StoreBack(2.5), logging.INFO, "the store answers again, after 2.5s"),
+    (
+        PolicyUsed("a", "open", "no answer"),
+        logging.WARNING,
+        "'a' goes on without a lock, as on_outage='open' says: no answer",
+    ),
+    (
+        PolicyUsed("a", "local", "no answer"),
+        logging.WARNING,
+        "'a' is locked for this machine only, as on_outage='local' says: no answer",
+    ),
+    (PolicyUsed("a", "skip", "no answer"), logging.WARNING, "'a' is skipped, as on_outage='skip' says: no answer"),
+    (
+        PolicyOver("redis://db:6379", 90.0, 3),
+        logging.WARNING,
+        "locks come from redis://db:6379 again, after 1m30s and 3 times without it",
+    ),
+    (
+        LockingDisabled("redis://db:6379"),
+        logging.WARNING,
+        "locking is off (enabled=False): locks exclude nobody, and redis://db:6379 is not asked",
+    ),
+    (WouldHaveWaited("a", "host:1", 2), logging.INFO, "shadow: 'a' would have waited for host:1, behind 2 others"),
+    (WouldHaveSkipped("a", "host:1"), logging.INFO, "shadow: 'a' would have been refused, as host:1 has it"),
+    (WouldHaveFailed("a", "no answer"), logging.WARNING, "shadow: 'a' would have failed: no answer"),
     (Stumbled("keeping leases", "OSError()"), logging.ERROR, "failed while keeping leases: OSError()"),
 ]
 

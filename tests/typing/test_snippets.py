@@ -35,6 +35,15 @@ def test_blocking_snippets() -> None:
     assert_type(d.locks(), Sequence[dibs.LockView])
     assert_type(d.guarantee, dibs.Guarantee)
     assert_type(d.lock("a").acquire(), dibs.Lease).release()
+    for term in d.leader("billing", ttl="15s", on_ended=lambda term, reason: print(term.fence, reason.upper())).terms():
+        assert_type(term, dibs.Term)
+        assert_type(term.ended, bool)
+        break
+    with d.leader("billing", on_elected=lambda term: term.ensure()).terms() as terms:
+        assert_type(next(terms), dibs.Term).resign()
+    token = d.lock("b").acquire().to_token()
+    assert_type(token, str)
+    assert_type(d.adopt(token), dibs.Lease).release()
     with dibs.connect("memory://snippets") as same:
         assert_type(same, dibs.Dibs)
 
@@ -49,6 +58,13 @@ def test_async_snippets() -> None:
                 assert_type(tried, dibs.Lease | None)
             assert_type(await d.ainspect("a"), dibs.LockView)
             assert_type(await d.aforce_release("a", fence=7), bool)
+            async for term in d.leader("billing").terms():
+                assert_type(term, dibs.Term)
+                break
+            async with d.leader("billing").terms() as terms:
+                await assert_type(await anext(terms), dibs.Term).aresign()
+            token = (await d.lock("b").aacquire()).to_token()
+            await assert_type(await d.aadopt(token), dibs.Lease).arelease()
 
     asyncio.run(main())
 
@@ -81,6 +97,12 @@ def misuses(d: dibs.Dibs) -> None:
     d.lock("a", ttl=None)  # type: ignore[arg-type]
     d.lock("a", renew="no")  # type: ignore[arg-type]
     d.lock("a", on_lost=5)  # type: ignore[arg-type]
+    d.lock("a", on_outage="skip")  # type: ignore[arg-type]
+    d.try_lock("a", on_outage="skip")  # type: ignore[arg-type]
+    d.lock("a", on_outage="ajar")  # type: ignore[arg-type]
+    d.leader("a", wait=5)  # type: ignore[call-arg]
+    d.leader("a", on_ended=lambda term: None)  # type: ignore[arg-type,misc]
+    d.adopt(b"token")  # type: ignore[arg-type]
     d.force_release("a")  # type: ignore[call-arg]
     d.force_release("a", 7)  # type: ignore[call-arg]
     with d.lock("a") as lease:

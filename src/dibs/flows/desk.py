@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dibs.events import Lost, Stumbled
 from dibs.flows.hold import EVICTED
+from dibs.model.request import PATIENCE
 from dibs.ports.world import AskAgain, Handed, Taken
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.events import Event
     from dibs.flows.hold import Hold
     from dibs.model.asks import Leave, Push
-    from dibs.ports.store import LockStore
+    from dibs.ports.store import Store
     from dibs.ports.world import Inbox, World
 
 RETRY = 0.25
@@ -49,6 +50,8 @@ class Debt:
     unanswered_since: float
     due_at: float
     forget_at: float
+    earliest: float
+    """It is not to be said before this, not even as a last word."""
     tries: int = 0
 
 
@@ -56,7 +59,7 @@ class Debt:
 class Desk:
     """Shared by the flows of one client; every change is a single step on a dict, so threads may share it too."""
 
-    store: LockStore
+    store: Store
     server: str
     tell: Callable[[Event], None]
     who: str
@@ -71,6 +74,8 @@ class Desk:
     seen_fence: int = 0
     is_closed: bool = False
     wakes_at: float = inf
+    patience: float = PATIENCE
+    """How long the store may be silent before a caller is told, where no `wait` says otherwise."""
 
     @property
     def is_clear(self) -> bool:
@@ -132,10 +137,13 @@ def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> Non
     world.later(desk.store.leave(name, leave), lambda _: desk.debts.pop(leave.owner, None))
 
 
-def note_debt(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float, due_in: float = 0.0) -> None:
-    """Leave it to the keeper to say that we have left."""
+def note_debt(
+    world: World, desk: Desk, name: str, leave: Leave, *, ttl: float, due_in: float = 0.0, stays: float = 0.0
+) -> None:
+    """Leave it to the keeper to say that we have left; not before the time is over that the lock `stays` taken."""
     now = world.now()
-    debt = desk.debts[leave.owner] = Debt(name, leave, now, now + due_in, now + 4 * ttl + RETRY)
+    since = now + stays
+    debt = desk.debts[leave.owner] = Debt(name, leave, since, since + due_in, since + 4 * ttl + RETRY, since)
     desk.look_after(debt.due_at)
 
 

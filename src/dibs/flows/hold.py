@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, cast
 
 from dibs.errors import LeaseLost
+from dibs.model.asks import Renew
 from dibs.model.tenure import Tenure, Verdict
 
 if TYPE_CHECKING:
     from weakref import ReferenceType
 
+    from dibs.model.asks import Memo
     from dibs.model.request import Request
 
 Watchers = Sequence[Callable[[LeaseLost], object]]
@@ -39,6 +42,15 @@ class Hold:
     lost_because: str | None = None
     is_over: bool = False
     bearer: ReferenceType[object] | None = None
+    _entries: dict[int, None] | None = None
+    is_loose: bool = False
+    """Whether no store stands behind it, as none could be asked, or was to be."""
+    policy: Literal["open", "local"] | None = None
+    """By which `on_outage` it was taken, if not from the store that was named."""
+    unfenced_by: str | None = None
+    """What has made its fence none to send along."""
+    memo: Memo | None = None
+    """What the store is to remember of the work that was done, once the lock is given back."""
 
     def __init__(
         self,
@@ -54,6 +66,31 @@ class Hold:
         self.tenure, self._granted_at, self.waited = tenure, tenure.asked_at, waited
         self.bar_until, self.watchers = bar_until, watchers
         self._still_to_do = {"end", "tell", "warn"}
+        if request.is_counted:
+            self._entries, self._numbers = {0: None}, count(1)
+
+    @property
+    def depth(self) -> int:
+        """How often it is entered by now; 0 where nobody counts."""
+        return len(self._entries) if self._entries is not None else 0
+
+    def enter(self) -> int:
+        """Go in once more, under the same grant; gives the entry, by which it is left again."""
+        entries = cast("dict[int, None]", self._entries)
+        entries[entry := next(self._numbers)] = None
+        return entry
+
+    def admits(self, request: Request, now: float) -> bool:
+        """Whether one with such a wish may go in under this grant: a writer's is good for a reader, too."""
+        can_enter = self._entries is not None and request.is_counted and self.request.room <= request.room
+        return can_enter and self.check(now) is not Verdict.LOST
+
+    def leave(self, entry: int) -> bool:
+        """Go out by an entry; true if it was the last, or if nobody counts."""
+        if self._entries is None:
+            return True
+        was_in = self._entries.pop(entry, 0) is None
+        return was_in and not self._entries
 
     def loss(self) -> LeaseLost | None:
         """The loss as an error, if there was one."""
@@ -85,6 +122,10 @@ class Hold:
         self.is_over, self.bearer = True, None
         return self._once("end")
 
+    def lives_by(self) -> object:
+        """Who stands for the lease, while somebody has it."""
+        return None if self.bearer is None else self.bearer()
+
     def is_forsaken(self) -> bool:
         """Whether nobody has the lease any more who could release it."""
         bearer = self.bearer
@@ -93,6 +134,14 @@ class Hold:
     def first_to_tell(self) -> bool:
         """True for the one who is to tell of the loss."""
         return self._once("tell")
+
+    def to_renew(self, ttl: float) -> Renew:
+        """What to ask the store, to go on for so long."""
+        return Renew(self.owner, self.fence, ttl, max(self.depth, 1 if self.request.is_counted else 0))
+
+    def stays_for(self, now: float) -> float:
+        """How long the lock is to stay taken once it is released."""
+        return max(self._granted_at + self.request.at_least - now, 0.0) if self.request.at_least else 0.0
 
     def renewal(self, now: float) -> float | None:
         """The TTL to renew by, or `None` if more is not wanted."""

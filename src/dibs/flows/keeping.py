@@ -98,8 +98,8 @@ class Keeper:
             if hold.lost_because is None:
                 self._desk.tell(Abandoned(hold.name, hold.fence))
             tell_loss(self._desk, hold)
-            leave = Leave(hold.owner, hold.bar_until)
-            note_debt(self._world, self._desk, hold.name, leave, ttl=hold.request.ttl)
+            leave, stays = Leave(hold.owner, hold.bar_until), hold.stays_for(self._world.now())
+            note_debt(self._world, self._desk, hold.name, leave, ttl=hold.request.ttl, stays=stays)
 
     def _keep(self, batch: Sequence[_Kept], asked_at: float) -> None:
         for item, _ in batch:
@@ -162,6 +162,8 @@ async def settle(world: World, desk: Desk) -> None:
     """Before the line is hung up: say once more what is owed, and wait a little for the answers."""
     give_up_at = world.now() + PATIENCE
     for owner, debt in list(desk.debts.items()):
+        if debt.earliest > world.now():
+            continue  # the TTL will do it
         try:
             await ask(world, desk.store.leave(debt.name, debt.leave), max(give_up_at - world.now(), 0.0))
         except StoreUnreachable:
@@ -203,7 +205,7 @@ def _leases_due(desk: Desk, now: float) -> list[_Kept]:
         ttl = hold.renewal(now)
         if ttl is not None and hold.renew_at() <= now + hold.request.ttl / 6:
             hold.retry_at = now + hold.request.ttl / 10
-            due.append((hold, Renew(hold.owner, hold.fence, ttl)))
+            due.append((hold, hold.to_renew(ttl)))
     return due
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from dibs.events import Evicted, StoreRisky
 from dibs.flows.asking import ask
 from dibs.model.asks import EvictAnswer, Said
-from dibs.model.request import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,17 +28,17 @@ def check_up(world: World, desk: Desk) -> None:
 
 async def inspect(world: World, desk: Desk, name: str) -> LockView:
     """The lock as it stands, also if it is free."""
-    return await ask(world, desk.store.inspect(name), PATIENCE)
+    return await ask(world, desk.store.inspect(name), desk.patience)
 
 
 async def held(world: World, desk: Desk, *, prefix: str, limit: int) -> Sequence[LockView]:
     """The locks that are held or waited for."""
-    return await ask(world, desk.store.held(prefix, limit), PATIENCE)
+    return await ask(world, desk.store.held(prefix, limit), desk.patience)
 
 
 async def evict(world: World, desk: Desk, name: str, *, fence: int, reason: str) -> EvictAnswer:
     """Take the lock from the holder that was seen; refused if it has changed hands since."""
-    answer = await ask(world, desk.store.evict(name, fence), PATIENCE)
+    answer = await ask(world, desk.store.evict(name, fence), desk.patience)
     if answer is Said.EVICTED:
         desk.tell(Evicted(name, fence, reason))
     return answer

@@ -7,6 +7,17 @@ from typing import Literal
 
 from dibs.model.value import value
 
+CROWD = 1_000_000
+"""Room for all who want in: as many as a store could ever keep."""
+
+
+@value
+class Memo:
+    """What is remembered of work that was done under a lock, and until when, in the store's epoch seconds."""
+
+    text: str
+    until: float
+
 
 @value
 class Acquire:
@@ -20,6 +31,10 @@ class Acquire:
     purpose: str = ""
     seen: int = 0
     queue: bool = True
+    room: int = 1
+    """How many may hold the lock together, the asker included: 1 is alone, `CROWD` is with all who say the same."""
+    depth: int = 0
+    """1 if it is to be counted how often the owner has entered; 0 for a plain mutex."""
 
 
 @value
@@ -32,11 +47,12 @@ class KeepAlive:
 
 @value
 class Renew:
-    """I still work: keep my lease. Never creates one."""
+    """I still work: keep my lease, which I have entered so many times. Never creates one."""
 
     owner: str
     fence: int
     ttl: float
+    depth: int = 0
 
 
 @value
@@ -44,15 +60,17 @@ class Leave:
     """Remove every trace of me: a ticket is left, a lease released.
 
     `bar_until` is given while an acquire of ours is unanswered: should it land after this, it is refused.
+    A `memo` is what to remember of the work that was done; it is kept only if the lease was still ours.
     """
 
     owner: str
     bar_until: float | None = None
+    memo: Memo | None = None
 
 
 @value
 class Evict:
-    """Take the lock from whoever holds it with this fence."""
+    """Take the lock from the one who holds it with this fence."""
 
     fence: int
 
@@ -70,6 +88,8 @@ class Held:
     ttl: float
     ttl_left: float
     fence: int
+    room: int = 1
+    depth: int = 0
 
 
 @value
@@ -116,6 +136,15 @@ class Said(Enum):
     LEFT = "left"
     EVICTED = "evicted"
     CHANGED = "changed"
+
+
+@value
+class Recalled:
+    """What a store remembers of the work done under a lock, if it does, and what its clock says (epoch seconds)."""
+
+    at: float
+    text: str | None = None
+    made_at: float = 0.0
 
 
 AcquireAnswer = Granted | Queued | Busy | Literal[Said.REFUSED]

@@ -7,7 +7,7 @@ import re
 LONGEST = 200
 """The most bytes a name may have, in UTF-8."""
 
-SIDES = ("bars", "expiries", "fence", "index", "line", "tickets")
+SIDES = ("bars", "counts", "expiries", "fence", "holders", "index", "leases", "line", "memo", "tickets")
 """What stores keep beside a lock, under its name, a `~` and one of these."""
 
 _TAGGED = re.compile(r"[^{]*\{[^}]+\}")

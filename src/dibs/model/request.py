@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dibs.model.policy import OnOutageOfJob
 from dibs.model.value import value
+
+TTL = 30.0
+"""How long the store keeps a lock without a sign of life, where nobody says otherwise."""
+
+SHORTEST_TTL = 0.1
+LONGEST_TTL = 7 * 86400.0
 
 PATIENCE = 2.0
 """How long a store may be silent before we say so, where no `wait` says otherwise."""
@@ -21,6 +28,16 @@ class Request:
     purpose: str = ""
     renew: bool = True
     max_hold: float | None = None
+    at_least: float = 0.0
+    """How long it stays taken from when it was granted, also if it is released sooner."""
+    room: int = 1
+    """How many may hold the lock together, this one included."""
+    is_counted: bool = False
+    """Whether its owner may enter again, and the store counts how often it has."""
+    on_outage: OnOutageOfJob | None = None
+    """What to do if nobody knows who has the lock; `None` is as the client was told."""
+    patience: float | None = None
+    """How long the store may be silent, where no `wait` says so; `None` is as long as the client was told."""
 
     @property
     def is_patient(self) -> bool:

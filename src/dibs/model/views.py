@@ -22,23 +22,28 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class LockView:
-    """A lock at one moment: its holder and its queue, first come first. Times are the store's, in epoch seconds."""
+    """A lock at one moment: its holders and its queue, first come first. Times are the store's, in epoch seconds."""
 
     name: str
     seen_at: float
-    held: Held | None
+    holders: tuple[Held, ...] = ()
     waiters: tuple[Waiter, ...] = ()
 
     @property
+    def held(self) -> Held | None:
+        """Its holder; the first of them where several hold it together."""
+        return self.holders[0] if self.holders else None
+
+    @property
     def state(self) -> State:
-        """`expiring`: held, but its renewal is overdue."""
-        if self.held is None:
+        """`expiring`: held, but a renewal is overdue."""
+        if not self.holders:
             return "free"
-        return "expiring" if self.held.ttl_left < self.held.ttl / 3 else "held"
+        return "expiring" if any(held.ttl_left < held.ttl / 3 for held in self.holders) else "held"
 
 
 def view(name: str, lock: LockState, now: float) -> LockView:
     """The lock as it stands now."""
     lock = lock.at(now)
     waiters = tuple(Waiter(ticket.who, ticket.purpose, ticket.since) for ticket in lock.queue)
-    return LockView(name, now, held(lock.holder, now) if lock.holder else None, waiters)
+    return LockView(name, now, tuple(held(holder, now) for holder in lock.holders), waiters)

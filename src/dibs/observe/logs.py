@@ -7,19 +7,32 @@ import logging
 from dibs.events import (
     Abandoned,
     Acquired,
+    Adopted,
+    CallAdmitted,
+    CallSkipped,
+    CampaignStalled,
     ChoseEmbedded,
     ClosedWhileHolding,
+    ConfigNotice,
     Event,
     Evicted,
     FoundBusy,
+    HandedOn,
     HeldLong,
     JoinedQueue,
+    LockingDisabled,
     Lost,
+    PolicyOver,
+    PolicyUsed,
     Released,
+    ReleasedNothing,
     StoreBack,
     StoreRisky,
     StoreSilent,
     Stumbled,
+    WouldHaveFailed,
+    WouldHaveSkipped,
+    WouldHaveWaited,
 )
 from dibs.model.duration import spoken
 
@@ -28,16 +41,36 @@ _LEVELS: dict[type[Event], int] = {
     JoinedQueue: logging.DEBUG,
     Released: logging.DEBUG,
     FoundBusy: logging.DEBUG,
+    CallAdmitted: logging.INFO,
+    CallSkipped: logging.INFO,
+    ReleasedNothing: logging.WARNING,
     Lost: logging.ERROR,
     HeldLong: logging.WARNING,
     Evicted: logging.WARNING,
     Abandoned: logging.WARNING,
+    HandedOn: logging.DEBUG,
+    Adopted: logging.DEBUG,
+    CampaignStalled: logging.WARNING,
     ClosedWhileHolding: logging.WARNING,
     ChoseEmbedded: logging.WARNING,
+    ConfigNotice: logging.WARNING,
     StoreRisky: logging.WARNING,
     StoreSilent: logging.WARNING,
     StoreBack: logging.INFO,
+    PolicyUsed: logging.WARNING,
+    PolicyOver: logging.WARNING,
+    LockingDisabled: logging.WARNING,
+    WouldHaveWaited: logging.INFO,
+    WouldHaveSkipped: logging.INFO,
+    WouldHaveFailed: logging.WARNING,
     Stumbled: logging.ERROR,
+}
+
+
+_DONE_WITHOUT = {
+    "open": "goes on without a lock",
+    "local": "is locked for this machine only",
+    "skip": "is skipped",
 }
 
 
@@ -64,6 +97,14 @@ def sentence(event: Event) -> str:
             return f"released {name!r} (fence {fence}) after {spoken(held_for)}"
         case FoundBusy(name, holder, waited):
             return f"{name!r} is held by {holder}; gave up after {spoken(waited)}"
+        case CallAdmitted(name, function, attempt):
+            return f"Lock acquired: {name} (attempt {attempt}) for {function}"
+        case CallSkipped(name, function, "busy", holder):
+            return f"Skipping execution - lock held by another instance: {name} ({holder}) for {function}"
+        case CallSkipped(name, function, why):
+            return f"Skipping execution - {why}: {name} for {function}"
+        case ReleasedNothing(name, why):
+            return f"did not release {name!r}: {why}"
         case Lost(name, fence, reason):
             return f"lost {name!r} (fence {fence}): {reason}"
         case HeldLong(name, fence, held_for, ttl):
@@ -74,6 +115,12 @@ def sentence(event: Event) -> str:
             return f"{name!r} (fence {fence}) was released by force: {reason or 'no reason given'}"
         case Abandoned(name, fence):
             return f"{name!r} (fence {fence}) was never released: its lease was dropped, and is given back now"
+        case HandedOn(name, fence, held_for):
+            return f"handed {name!r} (fence {fence}) on after {spoken(held_for)}"
+        case Adopted(name, fence):
+            return f"adopted {name!r} (fence {fence})"
+        case CampaignStalled(name, server, why):
+            return f"cannot stand for {name!r}, no word from {server}: {why}; goes on asking"
         case ClosedWhileHolding(names):
             return f"closed while holding {', '.join(map(repr, names))}: free when their TTL is over"
         case ChoseEmbedded(server):
@@ -81,11 +128,25 @@ def sentence(event: Event) -> str:
                 f"no store was named: using {server}, which only programs of this user on this machine share; "
                 "to lock across machines set DIBS_URL (or DIBS_REQUIRE_SHARED=1, to be refused instead)"
             )
+        case ConfigNotice(texts):
+            return f"in the configuration: {'; '.join(texts)}"
         case StoreRisky(server, findings):
             return f"{server} may lose locks: {'; '.join(findings)}"
         case StoreSilent(server, why):
             return f"no word from {server}: {why}"
         case StoreBack(after):
             return f"the store answers again, after {spoken(after)}"
+        case PolicyUsed(name, policy, why):
+            return f"{name!r} {_DONE_WITHOUT[policy]}, as on_outage={policy!r} says: {why}"
+        case PolicyOver(server, after, uses):
+            return f"locks come from {server} again, after {spoken(after)} and {uses} times without it"
+        case LockingDisabled(server):
+            return f"locking is off (enabled=False): locks exclude nobody, and {server} is not asked"
+        case WouldHaveWaited(name, holder, waiters):
+            return f"shadow: {name!r} would have waited for {holder}, behind {waiters} others"
+        case WouldHaveSkipped(name, holder):
+            return f"shadow: {name!r} would have been refused, as {holder} has it"
+        case WouldHaveFailed(name, why):
+            return f"shadow: {name!r} would have failed: {why}"
         case Stumbled(doing, error):
             return f"failed while {doing}: {error}"

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         KeepAnswer,
         Leave,
         LeaveAnswer,
+        Recalled,
         Renew,
     )
+    from dibs.model.counts import Count
     from dibs.model.views import LockView
 
 T_co = TypeVar("T_co", covariant=True)
@@ -40,8 +42,8 @@ class Reply:
     at: float | None = None
 
 
-class LockStore(Protocol):
-    """How one backend words the questions about locks."""
+class ServerStore(Protocol):
+    """How one backend words the questions about itself."""
 
     def time(self) -> Command[float]:
         """What the store's clock says."""
@@ -51,8 +53,19 @@ class LockStore(Protocol):
         """Whatever of its setup may cost locks, each with what to do about it."""
         ...
 
+
+class LockStore(Protocol):
+    """How one backend words the questions about locks."""
+
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         """Take the lock or a ticket for it."""
+        ...
+
+    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[Sequence[AcquireAnswer]]:
+        """Take all of these locks in one step, and wait for none: an answer for each, in their order.
+
+        Or only one, that of the first which is not granted: then none is taken.
+        """
         ...
 
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:
@@ -74,3 +87,23 @@ class LockStore(Protocol):
     def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
         """The locks that are held or waited for, by name."""
         ...
+
+
+class RecordStore(Protocol):
+    """How one backend words the questions about what a fleet remembers beside its locks."""
+
+    def recall(self, name: str) -> Command[Recalled]:
+        """What was last noted of the work done under this lock, while that is still to be remembered."""
+        ...
+
+    def count(self, counts: Sequence[Count]) -> Command[object]:
+        """Add to what the fleet has counted. Names beyond the first thousand are counted as others."""
+        ...
+
+    def counted(self) -> Command[Sequence[Count]]:
+        """All that the fleet has counted."""
+        ...
+
+
+class Store(ServerStore, LockStore, RecordStore, Protocol):
+    """All that a backend can be asked."""

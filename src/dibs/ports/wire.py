@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from dibs.errors import StoreUnreachable
     from dibs.model.asks import Push
     from dibs.model.guarantee import Guarantee
-    from dibs.ports.store import LockStore, Reply
+    from dibs.ports.store import Reply, Store
     from dibs.ports.world import Handed
 
 
@@ -94,7 +94,7 @@ class Backend(Protocol):
         """What it promises."""
         ...
 
-    def locks(self, namespace: str) -> LockStore:
+    def locks(self, namespace: str) -> Store:
         """How it words questions about locks."""
         ...
 

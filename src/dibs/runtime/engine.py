@@ -6,17 +6,18 @@ import atexit
 import os
 import threading
 from logging import getLogger
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
 from dibs.errors import ClientClosed, DibsError
-from dibs.events import ClosedWhileHolding, Stumbled
+from dibs.events import ClosedWhileHolding, LockingDisabled, Stumbled
 from dibs.flows.desk import Desk, tell_loss
 from dibs.flows.keeping import leave_queues, settle
 from dibs.flows.locking import give_back
 from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import BlockingWorld, run
 from dibs.runtime.clock import boottime
+from dibs.runtime.detour import Detours
 from dibs.runtime.keeper import KeeperThread, KeeperWorld
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import LeaseLost
     from dibs.events import Event, Observer
+    from dibs.model.policy import OnOutageOfJob
     from dibs.ports.wire import Backend
     from dibs.runtime.aio import AsyncWorld
 
@@ -36,10 +38,13 @@ FORKED = "this process was forked from the one that holds it"
 class Engine:
     """One client's moving parts. Opens nothing until they are used."""
 
-    def __init__(self, backend: Backend, *, namespace: str, observers: Sequence[Observer]) -> None:
-        self.backend, self._namespace, self._observers = backend, namespace, observers
+    def __init__(
+        self, backend: Backend, *, namespace: str, observers: Sequence[Observer], patience: float = PATIENCE
+    ) -> None:
+        self.backend, self.namespace, self._observers, self._patience = backend, namespace, observers, patience
         self._is_closed = False
         self._assemble()
+        self.detours = Detours(self)
         _engines.add(self)
 
     def blocking(self, doing: str) -> BlockingWorld:
@@ -64,6 +69,17 @@ class Engine:
             world = self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
         return world
 
+    def take_detours(self, on_outage: OnOutageOfJob, *, enabled: bool, mode: Literal["normal", "shadow"]) -> None:
+        """How this client takes its locks, if not by asking the store and believing it."""
+        if (on_outage, enabled, mode) != ("closed", True, "normal"):
+            self.detours = Detours(self, on_outage=on_outage, enabled=enabled, mode=mode)
+        if not enabled:
+            self.tell(LockingDisabled(self.backend.server))
+
+    def beside(self, backend: Backend) -> Engine:
+        """Another one, on that store, for the same locks and the same observers."""
+        return Engine(backend, namespace=self.namespace, observers=self._observers)
+
     def serves(self, desk: Desk) -> bool:
         """Whether what was taken at this desk can still be given back: not when closed, nor in a forked child."""
         return desk is self.desk and not self._is_closed
@@ -72,6 +88,7 @@ class Engine:
         """Stop. Leases still in use end and are left to their TTL: the work under them may not have stopped yet."""
         if not self._begins_to_close():
             return
+        self.detours.close()
         self._dismiss_waiters()
         holds = list(self.desk.holds.values())
         if holds:
@@ -123,9 +140,9 @@ class Engine:
 
     def _assemble(self) -> None:
         who = f"{os.uname().nodename}:{os.getpid()}" if hasattr(os, "uname") else f"pid:{os.getpid()}"
-        store = self.backend.locks(self._namespace)
+        store = self.backend.locks(self.namespace)
         is_heard = bool(self._observers)
-        self.desk = Desk(store, self.backend.server, self.tell, who, self._nudge, is_heard)
+        self.desk = Desk(store, self.backend.server, self.tell, who, self._nudge, is_heard, patience=self._patience)
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextvars import ContextVar
 from threading import get_ident
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,19 +27,25 @@ def actor() -> object:
     return get_ident()
 
 
-def hold_here(desk: Desk, name: str, me: object) -> Hold | None:
-    """The hold on that lock whose block this code stands in."""
+def holds_here(desk: Desk, name: str, me: object) -> Sequence[Hold]:
+    """The holds on that lock whose blocks this code stands in, innermost first."""
     block = _innermost.get()
+    if block is None:
+        return ()
+    holds: list[Hold] = []
     while block is not None:
         where, who, hold, block = block
         if where is desk and who == me and hold.name == name and not hold.is_over:
-            return hold
-    return None
+            holds.append(hold)
+    return holds
 
 
 def enter(desk: Desk, hold: Hold, me: object) -> None:
-    """A block begins here."""
-    _innermost.set((desk, me, hold, _innermost.get()))
+    """A block begins here, or something like one."""
+    around = _innermost.get()
+    while around is not None and around[2].is_over:  # left elsewhere than where it was entered
+        around = around[3]
+    _innermost.set((desk, me, hold, around))
 
 
 def leave() -> None:

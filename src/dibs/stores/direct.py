@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.model.asks import Evict
 from dibs.ports.store import Command
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
         KeepAnswer,
         Leave,
         LeaveAnswer,
+        Recalled,
         Renew,
     )
+    from dibs.model.counts import Count
     from dibs.model.views import LockView
+
+
+AskT = TypeVar("AskT")
 
 
 class DirectLocks:
@@ -38,8 +43,11 @@ class DirectLocks:
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         return Command(("ask", self._prefix + name, ask), _as_it_is, self._node)
 
+    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[Sequence[AcquireAnswer]]:
+        return Command(("all", self._named(asks)), _as_it_is, self._node)
+
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:
-        return Command(("keep", [(self._prefix + name, ask) for name, ask in asks]), _as_it_is, self._node)
+        return Command(("keep", self._named(asks)), _as_it_is, self._node)
 
     def leave(self, name: str, ask: Leave) -> Command[LeaveAnswer]:
         return Command(("ask", self._prefix + name, ask), _as_it_is, self._node)
@@ -53,6 +61,18 @@ class DirectLocks:
     def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
         words = ("held", self._prefix + prefix, limit)
         return Command(words, lambda views: [self._bare(view) for view in views], self._node)
+
+    def recall(self, name: str) -> Command[Recalled]:
+        return Command(("recall", self._prefix + name), _as_it_is, self._node)
+
+    def count(self, counts: Sequence[Count]) -> Command[object]:
+        return Command(("count", self._prefix, counts), _as_it_is, self._node)
+
+    def counted(self) -> Command[Sequence[Count]]:
+        return Command(("counted", self._prefix), _as_it_is, self._node)
+
+    def _named(self, asks: Sequence[tuple[str, AskT]]) -> Sequence[tuple[str, AskT]]:
+        return [(self._prefix + name, ask) for name, ask in asks]
 
     def _bare(self, view: LockView) -> LockView:
         return replace(view, name=view.name[len(self._prefix) :])

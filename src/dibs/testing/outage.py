@@ -10,24 +10,25 @@ from dibs.errors import StoreRefused, StoreUnreachable
 
 if TYPE_CHECKING:
     from dibs.model.guarantee import Guarantee
-    from dibs.ports.store import LockStore, Reply
+    from dibs.ports.store import Reply, Store
     from dibs.ports.wire import Backend, Ear, Line, Wire
 
-Trouble = Literal["none", "refused", "asks lost", "answers lost"]
+Trouble = Literal["none", "refused", "says no", "asks lost", "answers lost"]
 
 
 class Outage:
     """Any backend, and what is wrong with the way to it at the moment.
 
-    `refused`: every ask fails at once. `asks lost`: none arrives. `answers lost`: each is carried out, and nobody
-    hears of it.
+    `refused`: every ask fails at once. `says no`: the same, and it is the store that says so. `asks lost`: none
+    arrives. `answers lost`: each is carried out, and nobody hears of it.
     """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.server = backend.server
         self.trouble: Trouble = "none"
-        self._asks, self._asked = 0, threading.Condition()
+        self.asks, self._asked = 0, threading.Condition()
+        """How many asks have met trouble."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -38,15 +39,15 @@ class Outage:
         """Somebody asks something, and fails perhaps."""
         if self.trouble != "none":
             with self._asked:
-                self._asks += 1
+                self.asks += 1
                 self._asked.notify_all()
 
     def wait_for_asks(self, times: int) -> None:
         """Sleep until that many asks have met trouble."""
         with self._asked:
-            self._asked.wait_for(lambda: self._asks >= times)
+            self._asked.wait_for(lambda: self.asks >= times)
 
-    def locks(self, namespace: str) -> LockStore:
+    def locks(self, namespace: str) -> Store:
         return self._backend.locks(namespace)
 
     def blocking(self, ear: Ear, now: Callable[[], float]) -> _TroubledWire:
@@ -68,6 +69,8 @@ class _TroubledLine:
                 self._line.post(words, node, heard)
             case "refused":
                 heard(StoreRefused(self._outage.server, after=0.0, why="refused"))
+            case "says no":
+                heard(StoreRefused(self._outage.server, after=0.0, why="it says no", is_outage=False))
             case "answers lost":
                 self._line.post(words, node, lambda _: None)
             case "asks lost":

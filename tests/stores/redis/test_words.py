@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import re
 
-from dibs.model.lock import MOST_WAITERS
+import pytest
+
 from dibs.model.names import SIDES
+from dibs.model.table import MOST_WAITERS
 from dibs.stores import _ROOMS
 from dibs.stores.redis.endpoint import SCHEMES
-from dibs.stores.redis.keys import QUEUE, Keys
-from dibs.stores.redis.scripts import ACQUIRE, HELD
+from dibs.stores.redis.keys import BESIDE, Keys
+from dibs.stores.redis.scripts import ACQUIRE, ALL, ENTER, HELD, TOGETHER, Script
 
 
-def test_as_many_may_wait_as_in_every_store() -> None:
-    assert re.findall(r"^local MOST_WAITERS = (\d+)$", ACQUIRE.text, re.MULTILINE) == [str(MOST_WAITERS)]
+@pytest.mark.parametrize("script", [ACQUIRE, ENTER, TOGETHER], ids=lambda script: script.name)
+def test_as_many_may_wait_as_in_every_store(script: Script) -> None:
+    assert re.findall(r"^local MOST_WAITERS = (\d+)$", script.text, re.MULTILINE) == [str(MOST_WAITERS)]
 
 
 def test_no_lock_can_have_the_name_of_what_is_kept_beside_another() -> None:
-    keys = Keys("").of("a") + Keys("").shared
-    assert {side.decode() for side in re.findall(rb"~(\w+)\r\n", keys)} == set(SIDES)
+    keys = Keys("")
+    words = keys.of("a") + keys.memo_of("a") + keys.counts.encode() + b"\r\n"
+    assert {side.decode() for side in re.findall(rb"~(\w+)\r\n", words)} == set(SIDES)
+
+
+@pytest.mark.parametrize(("name", "tag"), [("a", "{n:a}"), ("orders:{42}", "n:orders:{42}")])
+def test_all_that_is_kept_of_a_lock_is_in_one_slot(name: str, tag: str) -> None:
+    keys = Keys("n")
+    words = (keys.each_of(name) + keys.memo_of(name)).decode().split("\r\n")[1::2]
+    assert words == [f"n:{name}", *(f"{tag}~{side}" for side in (*BESIDE, "memo"))]
 
 
 def test_who_lists_locks_finds_what_is_kept_beside_them() -> None:
-    assert tuple(re.findall(r"'~(\w+)'", HELD.text)) == QUEUE
+    assert re.findall(r"'~(\w+)'", HELD.text) == [side for side in BESIDE if side != "bars"]
+
+
+@pytest.mark.parametrize("script", ALL, ids=lambda script: script.name)
+def test_no_fence_is_joined_to_a_text_as_a_number(script: Script) -> None:
+    """Lua rounds it to 14 digits: two grants in the same moment would have one fence."""
+    assert not re.findall(r"\.\. *(?:fence|now|last)\b|\b(?:fence|now|last) *\.\.", script.text)
+    assert "tostring" not in script.text
 
 
 def test_every_scheme_that_leads_here_is_known_here() -> None:

@@ -39,13 +39,20 @@ ENDING, UNLESS_IGNORED = (signal.SIGINT, signal.SIGTERM), (signal.SIGHUP, signal
 
 def play(length: float | None, url: str | None) -> int:
     """Run for so many seconds, or until Ctrl-C; 0 if the lock was good."""
-    os.environ.pop("DIBS_REQUIRE_SHARED", None)  # a store for this machine alone is just what is wanted
+    _forget_configuration()
     with _signals() as heard, _place(url) as place, show() as screen, contest(place) as running:
         _direct(running, screen, heard, inf if length is None else length)
         result = running.end()
     faults = result.faults()
     print(*_summary(result), "", *_verdict(result, faults), sep="\n", flush=True)
     return 1 if faults else 0
+
+
+def _forget_configuration() -> None:
+    """What is shown is dibs as it comes, here and in the workers: on a store for this machine alone, if need be."""
+    for name in [name for name in os.environ if name.startswith("DIBS_")]:
+        del os.environ[name]
+    os.environ["DIBS_CONFIG"] = os.devnull
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def main(name: str, face: str, ledger: str, namespace: str) -> None:
     """Live until stdin ends. The store's URL is in DIBS_URL, where no list of processes shows it."""
     is_over, has_ended = threading.Event(), threading.Event()
     threading.Thread(target=_watch, args=(is_over, has_ended), daemon=True).start()
-    client = connect(namespace=namespace, quiet=True)
+    client = connect(os.environ["DIBS_URL"], namespace=namespace, quiet=True)
     with client, Ledger(Path(ledger)) as ledger_of_turns, Ledger(Path(ledger)) as ledger_of_job:
         worker = Worker(name, client, ledger_of_turns, ledger_of_job, is_over)
         if face == "with":

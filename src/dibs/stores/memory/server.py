@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dibs.model.lock import LockState, Moment, turn
+from dibs.model.asks import Recalled
+from dibs.model.counts import MOST_NAMES, OTHERS, Count
+from dibs.model.lock import LockState
+from dibs.model.table import Moment, Turn, turn, turn_all
 from dibs.model.views import view
 
 if TYPE_CHECKING:
-    from dibs.model.asks import Answer, Ask, Push
+    from dibs.model.asks import Acquire, Answer, Ask, Memo, Push
     from dibs.model.views import LockView
 
 BLANK = LockState()
@@ -21,6 +25,8 @@ class MemoryServer:
     def __init__(self) -> None:
         self.locks: dict[str, LockState] = {}
         self.last_fence = 0
+        self.memos: dict[str, tuple[Memo, float]] = {}
+        self.counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self._pushes: list[Push] = []
         self._listens: Callable[[str], bool] = lambda _channel: False
 
@@ -32,10 +38,18 @@ class MemoryServer:
                 answer: Any = self.turn(name, ask, now)
             case ("keep", asks):
                 answer = [self.turn(name, ask, now) for name, ask in asks]
+            case ("all", asks):
+                answer = self.turn_all(asks, now)
             case ("inspect", name):
                 answer = view(name, self.locks.get(name, BLANK), now)
             case ("held", prefix, limit):
                 answer = self._held(prefix, limit, now)
+            case ("recall", name):
+                answer = self._recalled(name, now)
+            case ("count", space, counts):
+                answer = self._count(self.counts[space], counts)
+            case ("counted", space):
+                answer = [Count(name, what, by) for (name, what), by in sorted(self.counts[space].items())]
             case _:
                 answer = now
         return answer, self._pushes
@@ -43,13 +57,41 @@ class MemoryServer:
     def turn(self, name: str, ask: Ask, now: float) -> Answer:
         """One ask about one lock."""
         done = turn(self.locks.get(name, BLANK), ask, Moment(now, self.last_fence, self._listens))
+        self._note(name, done, now)
+        return done.answer
+
+    def turn_all(self, asks: Sequence[tuple[str, Acquire]], now: float) -> Sequence[Answer]:
+        """Several locks in one step, or none."""
+        locks = [self.locks.get(name, BLANK) for name, _ in asks]
+        turns = turn_all(locks, [ask for _, ask in asks], Moment(now, self.last_fence, self._listens))
+        if len(turns) == len(asks):
+            for (name, _), done in zip(asks, turns, strict=True):
+                self._note(name, done, now)
+        return [done.answer for done in turns]
+
+    def _note(self, name: str, done: Turn, now: float) -> None:
         self.last_fence = done.last_fence
         if done.lock.is_blank:
             self.locks.pop(name, None)
         else:
             self.locks[name] = done.lock
+        if done.memo is not None:
+            self.memos = {of: kept for of, kept in self.memos.items() if kept[0].until > now}
+            self.memos[name] = done.memo, now
         self._pushes.extend(done.pushes)
-        return done.answer
+
+    def _recalled(self, name: str, now: float) -> Recalled:
+        memo, made_at = self.memos.get(name, (None, 0.0))
+        return Recalled(now) if memo is None or memo.until <= now else Recalled(now, memo.text, made_at)
+
+    def _count(self, known: Counter[tuple[str, str]], counts: Sequence[Count]) -> None:
+        names = {name for name, _ in known}
+        for count in counts:
+            if count.name not in names and len(names) >= MOST_NAMES:
+                known[OTHERS, count.what] += count.by
+            else:
+                names.add(count.name)
+                known[count.name, count.what] += count.by
 
     def _held(self, prefix: str, limit: int, now: float) -> list[LockView]:
         views = (view(name, self.locks[name], now) for name in sorted(self.locks) if name.startswith(prefix))

@@ -63,8 +63,8 @@ def outcome(server: str, said: Any) -> Reply | StoreUnreachable:
     if fix is None:
         is_forbidden = any(words in text for words in FORBIDDEN_IN_SCRIPTS)
         fix = NOT_DONE["NOPERM"] if is_forbidden else "see what the server's log says"
-        return StoreUnreachable(server, after=0.0, why=text, fix=fix)
-    return StoreRefused(server, after=0.0, why=text, fix=fix)
+        return StoreUnreachable(server, after=0.0, why=text, fix=fix, is_outage=False)
+    return StoreRefused(server, after=0.0, why=text, fix=fix, is_outage=False)
 
 
 def is_unknown_script(refusal: StoreRefused) -> bool:

@@ -13,7 +13,7 @@ import redis.asyncio.sentinel
 import redis.connection
 import redis.sentinel
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
+from redis.exceptions import AuthenticationError, BusyLoadingError, NoPermissionError, RedisError, ResponseError
 from redis.retry import Retry
 
 from dibs.errors import ConfigError, StoreRefused
@@ -45,8 +45,10 @@ _SAY_LITTLE: Mapping[str, None] = dict.fromkeys(
     else ("lib_name", "lib_version")
 )
 """Has redis-py not introduce itself, which would take two more round trips."""
-_WORDS = {AuthenticationError: "WRONGPASS", NoPermissionError: "NOPERM"}
+_WORDS = {AuthenticationError: "WRONGPASS", NoPermissionError: "NOPERM", BusyLoadingError: "LOADING"}
 """What the server has said, where redis-py tells it by the class of its error."""
+FULL = "max number of clients reached"
+"""A server's answer, too, that redis-py takes for a failed connection."""
 _OF_A_POOL = ("maint_", "maintenance_", "orig_", "oss_")
 """What a pool tells the connections that it makes for itself."""
 
@@ -110,8 +112,9 @@ class Endpoint:
         why = str(error) or type(error).__name__
         for kind, word in _WORDS.items():
             if isinstance(error, kind):
-                return StoreRefused(self.server, after=0.0, why=why, fix=NOT_DONE[word])
-        return StoreRefused(self.server, after=0.0, why=why)
+                return StoreRefused(self.server, after=0.0, why=why, fix=NOT_DONE[word], is_outage=False)
+        has_answered = isinstance(error, ResponseError) or FULL in why
+        return StoreRefused(self.server, after=0.0, why=why, is_outage=not has_answered)
 
     def _kind(self, kinds: Any) -> Any:
         """The class of its connections, in redis-py's room for this colour."""

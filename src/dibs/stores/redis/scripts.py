@@ -39,6 +39,6 @@ def _script(name: str) -> Script:
     return Script(name, text, sha1(text.encode()).hexdigest().encode())  # noqa: S324 - a name, and Redis's choice
 
 
-ACQUIRE, KEEP, LEAVE, EVICT = map(_script, ("acquire", "keep", "leave", "evict"))
-INSPECT, HELD, TIME = map(_script, ("inspect", "held", "time"))
-ALL = (ACQUIRE, KEEP, LEAVE, EVICT, INSPECT, HELD, TIME)
+ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT = map(_script, ("acquire", "enter", "together", "keep", "leave", "evict"))
+INSPECT, HELD, RECALL, COUNT, TIME = map(_script, ("inspect", "held", "recall", "count", "time"))
+ALL = (ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT, INSPECT, HELD, RECALL, COUNT, TIME)

@@ -30,14 +30,17 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Ear
 
 SWEEP_EVERY = 60.0
-BEGIN = {"ask": "BEGIN IMMEDIATE", "keep": "BEGIN IMMEDIATE", "inspect": "BEGIN", "held": "BEGIN", "time": "BEGIN"}
+BEGIN = dict.fromkeys(("ask", "keep", "all", "count"), "BEGIN IMMEDIATE") | dict.fromkeys(
+    ("inspect", "held", "recall", "counted", "time"), "BEGIN"
+)
 """Reading keeps nobody waiting."""
 
 
 class SqliteBackend:
     """One file and the lines to it.
 
-    Its clock is the one of whoever asks: on one machine that is the same boot clock for all. A test may give another.
+    Its clock is the one of whoever asks: on one machine that is the same boot clock for all. A test may give another,
+    which tells the time of day then, too.
     """
 
     def __init__(self, place: Location, *, clock: Callable[[], float] | None = None) -> None:
@@ -94,12 +97,13 @@ class SqliteBackend:
         if line.is_closed:
             raise line.hung_up()
         now = line.clock()
+        wall = time.time() if self.clock is None else now
         if BEGIN[words[0]] != "BEGIN":
             if not line.is_listening:
                 line.listen()
             if now >= self._sweep_at:
-                self._sweep(db, now)
-        turn = SqliteTurn(db, now, time.time(), self._database.boot, self._listens)
+                self._sweep(db, now, wall)
+        turn = SqliteTurn(db, now, wall, self._database.boot, self._listens)
         return turn.execute(words), now, turn.pushes
 
     def new_channel(self) -> str:
@@ -132,10 +136,10 @@ class SqliteBackend:
         self._bell.close()
         self._bell = Bell()
 
-    def _sweep(self, db: sqlite3.Connection, now: float) -> None:
+    def _sweep(self, db: sqlite3.Connection, now: float, wall: float) -> None:
         """Now and then: drop what nobody asks about any more, and see that all our lines can still be found."""
         self._sweep_at = now + SWEEP_EVERY
-        sweep(db, now)
+        sweep(db, now=now, wall=wall)
         for line in self._open_lines():
             if not line.is_found():
                 line.listen_again()

@@ -64,9 +64,8 @@ class Database:
             except InUse:
                 within = give_up_at - time.monotonic()
                 if within <= nap:
-                    raise self._refused(
-                        "another process keeps it locked", "look for one that was stopped in the middle of a write"
-                    ) from None
+                    fix = "look for one that was stopped in the middle of a write"
+                    raise self._refused("another process keeps it locked", fix, is_outage=True) from None
             time.sleep(nap)  # outside of the gate: other threads may be luckier, and one may want to fork
             tries += 1
             if tries > SHORT_NAPS:
@@ -197,8 +196,8 @@ class Database:
             return StoreUnreachable(self._url, after=0.0, why=why, fix=fix)
         return self._refused(why, fix)
 
-    def _refused(self, why: str, fix: str) -> StoreRefused:
-        return StoreRefused(self._url, after=0.0, why=why, fix=fix)
+    def _refused(self, why: str, fix: str, *, is_outage: bool = False) -> StoreRefused:
+        return StoreRefused(self._url, after=0.0, why=why, fix=fix, is_outage=is_outage)
 
     # Fork. SQLite's own bookkeeping must not be copied while a file is open: a child would believe that it holds
     # the parent's locks. So the file is closed before every fork, and opened again at the next use, on both sides.

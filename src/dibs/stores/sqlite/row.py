@@ -1,13 +1,14 @@
-"""All that the file has of one lock, as a turn finds it and leaves it: its row, its queue and its bars."""
+"""All that the file has of one lock, as a turn finds it and leaves it: its holders, its queue and its bars."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from dibs.model.lock import Holder
+from dibs.stores.sqlite.holders import HOLDER, Holders
 
 if TYPE_CHECKING:
     from dibs.model.asks import Acquire
@@ -17,33 +18,34 @@ def _of(table: str, columns: str) -> str:
     return ", ".join(f"{table}.{column}" for column in columns.split(", "))
 
 
-HOLDER = ", ".join(Holder._fields)
 NOBODY = (None,) * len(Holder._fields)
 
-Ticket: TypeAlias = tuple[int, str, float, str, str, str, int]
+Ticket: TypeAlias = tuple[int, str, float, str, str, str, int, int, int]
 """As the columns that a grant is made of."""
-_TICKET = "place, owner, ttl, channel, who, purpose, seen"
+_TICKET = "place, owner, ttl, channel, who, purpose, seen, room, depth"
 
 LOOK = f"""
 SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
-    {_of("lock", HOLDER)}, {_of("head", _TICKET)}
+    {_of("lock", HOLDER)}, others, ends, tightest, {_of("head", _TICKET)}
 FROM store LEFT JOIN lock ON lock.name = ?1
 LEFT JOIN ticket AS head ON head.name = ?1 AND head.place = (SELECT min(place) FROM ticket WHERE name = ?1)
 """  # noqa: S608 - joined from constants, as below
-KEEP = "INSERT OR REPLACE INTO lock VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+KEEP = "INSERT OR REPLACE INTO lock VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 DROP = "DELETE FROM lock WHERE name = ?"
 RAISE_FENCE = "UPDATE store SET last_fence = ?"
 
 DROP_EXPIRED = "DELETE FROM ticket WHERE name = ? AND expires_at <= ?"
 COUNT_QUEUE = "SELECT count(*), min(expires_at), min(ttl) FROM ticket WHERE name = ?"
 JOIN = """
-INSERT INTO ticket VALUES
-    (?, ifnull((SELECT place FROM ticket WHERE name = ? ORDER BY place DESC LIMIT 1), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO ticket VALUES (
+    ?, ifnull((SELECT place FROM ticket WHERE name = ? ORDER BY place DESC LIMIT 1), 0) + 1,
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
+)
 """
 REFRESH = "UPDATE ticket SET expires_at = ? WHERE name = ? AND owner = ?"
 FORGET = "DELETE FROM ticket WHERE name = ? AND owner = ?"
 SERVE = "DELETE FROM ticket WHERE name = ? AND place = ?"
-IN_ORDER = f"SELECT {_TICKET} FROM ticket WHERE name = ? ORDER BY place"  # noqa: S608
+IN_ORDER = f"SELECT {_TICKET} FROM ticket WHERE name = ? AND place > ? ORDER BY place"  # noqa: S608
 AHEAD = """
 SELECT (SELECT count(*) FROM ticket AS other WHERE other.name = mine.name AND other.place < mine.place)
 FROM ticket AS mine WHERE name = ? AND owner = ?
@@ -53,19 +55,15 @@ BARS_UNTIL = "UPDATE store SET barred_until = max(barred_until, ?)"
 BAR = "INSERT OR REPLACE INTO bar VALUES (?, ?, ?)"
 
 
-class Row:
-    """One lock, and the counter that its fences come from. Until it is kept, only its queue is written."""
+class Row(Holders):
+    """One lock, and the counter that its fences come from. Until it is kept, its own row is not written."""
 
     __slots__ = (
         "_barred_until",
         "_counter",
-        "_db",
-        "_is_changed",
+        "_head",
         "_newest",
-        "head",
-        "holder",
         "last_fence",
-        "name",
         "shortest",
         "soonest",
         "waiters",
@@ -73,57 +71,50 @@ class Row:
 
     def __init__(self, db: sqlite3.Connection, name: str, found: Sequence[Any]) -> None:
         """By the columns that `LOOK` has found."""
-        self._db, self.name, self._is_changed, self._newest = db, name, False, ""
+        super().__init__(db, name, None if found[7] is None else Holder._make(found[7:17]))
+        if found[17]:
+            self._others, self._ends, self._tightest = found[17:20]
+        self._newest = ""
         self.last_fence, self._barred_until = found[2:4]
         self._counter: int = self.last_fence
         self.waiters: int = found[4] or 0
         self.soonest: float = found[5] or inf
         self.shortest: float = found[6] or inf
-        self.holder: Holder | None = None if found[7] is None else Holder._make(found[7:15])
-        self.head: Ticket | None = None if found[15] is None else cast("Ticket", found[15:])
+        self._head: Ticket | None = None if found[20] is None else cast("Ticket", found[20:])
 
     def drop_expired(self, now: float) -> None:
         """What has run out is as good as not there."""
-        if self.holder is not None and self.holder.expires_at <= now:
-            self.hold(None)
+        self.drop_ended(now)
         if self.waiters and self.soonest <= now:
             self._db.execute(DROP_EXPIRED, (self.name, now))
             waiters, soonest, shortest = self._db.execute(COUNT_QUEUE, (self.name,)).fetchone()
             self._count(waiters, soonest or inf, shortest or inf)
-            self.head = None
-
-    def is_held_by(self, owner: str) -> bool:
-        """Whether it has the lock."""
-        return self.holder is not None and self.holder.owner == owner
-
-    def hold(self, holder: Holder | None) -> None:
-        """From now on it is theirs, or nobody's."""
-        self.holder, self._is_changed = holder, True
-
-    def prolong(self, until: float) -> None:
-        """Whoever holds it goes on."""
-        if self.holder is not None:
-            self.hold(self.holder.until(until))
+            self._head = None
 
     def keep(self) -> None:
         """Write it back as the turn leaves it."""
         if self._is_changed and self.holder is None and not self.waiters:
             self._db.execute(DROP, (self.name,))
         elif self._is_changed:
-            row = (self.name, self.waiters, self.soonest, self.shortest, *(self.holder or NOBODY))
-            self._db.execute(KEEP, row)
+            queue, others = (self.waiters, self.soonest, self.shortest), (self._others, self._ends, self._tightest)
+            self._db.execute(KEEP, (self.name, *queue, *(self.holder or NOBODY), *others))
         if self.last_fence != self._counter:
             self._db.execute(RAISE_FENCE, (self.last_fence,))
 
     # The queue.
 
-    def tickets(self) -> Iterable[Ticket]:
-        """All of them, first come first."""
-        return self._db.execute(IN_ORDER, (self.name,))
+    def tickets(self) -> Iterator[Ticket]:
+        """All of them, first come first. One that was met may be served before the next is looked for."""
+        place = 0
+        if self._head is not None:
+            place = self._head[0]
+            yield self._head
+        yield from self._db.execute(IN_ORDER, (self.name, place))
 
     def join(self, ask: Acquire, until: float, since: float) -> None:
         """Add a ticket at the end."""
-        ticket = (ask.owner, ask.ttl, until, ask.channel, ask.who, ask.purpose, ask.seen, since)
+        told = (ask.channel, ask.who, ask.purpose)
+        ticket = (ask.owner, ask.ttl, until, *told, ask.seen, since, ask.room, ask.depth)
         self._db.execute(JOIN, (self.name, self.name, *ticket))
         self._newest = ask.owner
         self._count(self.waiters + 1, min(self.soonest, until), min(self.shortest, ask.ttl))
@@ -159,7 +150,7 @@ class Row:
 
     def _count_out(self) -> None:
         """One less waits; it may have been the first."""
-        self.waiters, self.head, self._is_changed = self.waiters - 1, None, True
+        self.waiters, self._head, self._is_changed = self.waiters - 1, None, True
         if not self.waiters:
             self.soonest = self.shortest = inf
 

@@ -10,15 +10,34 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 
+from dibs.stores.sqlite.records import forget
 from dibs.stores.sqlite.troubles import MOVE_AWAY
 
-FORMAT = 1
+FORMAT = 2
 APPLICATION_ID = int.from_bytes(b"dibs")
 PAGE_SIZE = 1024
 """A turn touches a few rows on a few pages and writes each of these pages whole: small ones are written faster."""
 
-# Leases, tickets and bars are timed by the machine's boot clock, what people see (`since`) by the wall clock.
-TABLES = """
+# Leases, tickets and bars are timed by the machine's boot clock; what people see (`since`) and what is to be
+# remembered through its next boot, by the wall clock.
+HOLDERS_AND_RECORDS = """
+CREATE TABLE holder (
+    name TEXT NOT NULL,
+    owner TEXT NOT NULL, fence INTEGER NOT NULL, ttl REAL NOT NULL, since REAL NOT NULL, expires_at REAL NOT NULL,
+    channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, room INTEGER NOT NULL, depth INTEGER NOT NULL,
+    PRIMARY KEY (name, fence)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX holder_of_owner ON holder (name, owner);
+CREATE TABLE memo (                       -- what was noted of work that was done under a lock
+    name TEXT PRIMARY KEY, text TEXT NOT NULL, made_at REAL NOT NULL, until REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX memo_until ON memo (until);
+CREATE TABLE counted (                    -- how often what happened to which lock, by namespace
+    space TEXT NOT NULL, name TEXT NOT NULL, what TEXT NOT NULL, times INTEGER NOT NULL,
+    PRIMARY KEY (space, name, what)
+) WITHOUT ROWID;
+"""
+TABLES = f"""
 CREATE TABLE store (
     format INTEGER NOT NULL,
     last_fence INTEGER NOT NULL,
@@ -30,12 +49,17 @@ CREATE TABLE lock (                       -- a row while somebody holds it or wa
     waiters INTEGER NOT NULL,
     soonest REAL NOT NULL,                -- no ticket expires before this
     shortest REAL NOT NULL,               -- no ticket has a shorter TTL than this
-    owner TEXT, fence INTEGER, ttl REAL, since REAL, expires_at REAL, channel TEXT, who TEXT, purpose TEXT
+    owner TEXT, fence INTEGER, ttl REAL, since REAL, expires_at REAL, channel TEXT, who TEXT, purpose TEXT,
+    room INTEGER, depth INTEGER,
+    others INTEGER NOT NULL DEFAULT 0,    -- so many hold it beside the first, with a row in `holder` each
+    ends REAL NOT NULL DEFAULT 0,         -- none of their leases ends before this
+    tightest INTEGER NOT NULL DEFAULT 1   -- none of them allows fewer than this
 ) WITHOUT ROWID;
 CREATE TABLE ticket (
     name TEXT NOT NULL, place INTEGER NOT NULL,
     owner TEXT NOT NULL, ttl REAL NOT NULL, expires_at REAL NOT NULL,
     channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, seen INTEGER NOT NULL, since REAL NOT NULL,
+    room INTEGER NOT NULL DEFAULT 1, depth INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, place)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX ticket_of_owner ON ticket (name, owner);
@@ -43,9 +67,22 @@ CREATE TABLE bar (
     name TEXT NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
     PRIMARY KEY (name, owner)
 ) WITHOUT ROWID;
+{HOLDERS_AND_RECORDS}
 """
 
-MIGRATIONS: Mapping[int, str] = {}
+MIGRATIONS: Mapping[int, str] = {
+    1: f"""
+ALTER TABLE lock ADD COLUMN room INTEGER;
+ALTER TABLE lock ADD COLUMN depth INTEGER;
+ALTER TABLE lock ADD COLUMN others INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE lock ADD COLUMN ends REAL NOT NULL DEFAULT 0;
+ALTER TABLE lock ADD COLUMN tightest INTEGER NOT NULL DEFAULT 1;
+UPDATE lock SET room = 1, depth = 0 WHERE owner IS NOT NULL;
+ALTER TABLE ticket ADD COLUMN room INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE ticket ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
+{HOLDERS_AND_RECORDS}
+""",  # noqa: S608 - joined from constants
+}
 """The script that takes a file from a format to the next one."""
 
 
@@ -96,23 +133,29 @@ def check(file_format: int, file_boot: str, boot: str) -> None:
         raise Unfit(*OTHER_CLOCK)
 
 
-def sweep(db: sqlite3.Connection, now: float) -> None:
+def sweep(db: sqlite3.Connection, *, now: float, wall: float) -> None:
     """Within a write transaction: drop what ran out long ago and nobody has asked about since."""
     db.execute("DELETE FROM bar WHERE until < ?", (now,))
     db.execute(
         "DELETE FROM lock WHERE (owner IS NULL OR expires_at <= :now)"
+        " AND NOT EXISTS (SELECT 1 FROM holder WHERE holder.name = lock.name AND holder.expires_at > :now)"
         " AND NOT EXISTS (SELECT 1 FROM ticket WHERE ticket.name = lock.name AND ticket.expires_at > :now)",
         {"now": now},
     )
+    db.execute("DELETE FROM holder WHERE name NOT IN (SELECT name FROM lock)")
     db.execute("DELETE FROM ticket WHERE name NOT IN (SELECT name FROM lock)")
+    forget(db, wall=wall)
 
 
 def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -> None:
     """The machine was started since: all who held or waited are gone. If one is not, its clock is not ours."""
-    channels = db.execute("SELECT channel FROM lock WHERE owner IS NOT NULL UNION SELECT channel FROM ticket")
+    channels = db.execute(
+        "SELECT channel FROM lock WHERE owner IS NOT NULL"
+        " UNION SELECT channel FROM holder UNION SELECT channel FROM ticket"
+    )
     if any(listens(channel) for (channel,) in channels):
         raise Unfit(*OTHER_CLOCK)
-    _run(db, "DELETE FROM lock; DELETE FROM ticket; DELETE FROM bar")
+    _run(db, "DELETE FROM lock; DELETE FROM holder; DELETE FROM ticket; DELETE FROM bar")
     db.execute("UPDATE store SET boot = ?, barred_until = 0", (boot,))
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import (
     Acquire,
@@ -26,10 +27,15 @@ from dibs.model.asks import (
     StillQueued,
 )
 from dibs.model.fence import next_fence
-from dibs.model.lock import MOST_WAITERS, Holder, held
+from dibs.model.lock import Holder, held
+from dibs.model.table import MOST_WAITERS
+from dibs.stores.sqlite.records import count, counted, recalled, remember
 from dibs.stores.sqlite.row import LOOK, Row, Ticket
 from dibs.stores.sqlite.schema import FORMAT, check
 from dibs.stores.sqlite.views import view, views
+
+if TYPE_CHECKING:
+    from dibs.model.counts import Count
 
 
 class SqliteTurn:
@@ -45,26 +51,55 @@ class SqliteTurn:
         """Do it; what is to be told to others is in `pushes` then."""
         match words:
             case ("ask", name, ask):
-                return self.turn(name, ask)
+                answer: Any = self.turn(name, ask)
             case ("keep", asks):
-                return [self.turn(name, ask) for name, ask in asks]
+                answer = [self.turn(name, ask) for name, ask in asks]
+            case ("all", asks):
+                answer = self.turn_all(asks)
             case ("inspect", name):
-                return view(self._db, name, now=self._now, wall=self._wall)
+                answer = view(self._db, name, now=self._now, wall=self._wall)
             case ("held", prefix, limit):
-                return views(self._db, prefix, limit, now=self._now, wall=self._wall)
+                answer = views(self._db, prefix, limit, now=self._now, wall=self._wall)
+            case ("recall", name):
+                answer = recalled(self._db, name, wall=self._wall)
+            case ("count", space, counts):
+                answer = None
+                self._count(space, counts)
+            case ("counted", space):
+                answer = counted(self._db, space)
             case _:
-                return self._now
+                answer = self._now
+        return answer
 
     def turn(self, name: str, ask: Ask) -> Answer:
         """Do one cell of the table, then serve the queue."""
         lock = self._look(name)
         answer = _CELLS[type(ask)](self, lock, ask)
-        if lock.holder is None and lock.waiters:
-            self._serve(lock, asker=getattr(ask, "owner", "") if answer is None else "")
+        if lock.waiters and not lock.is_full:
+            fence = self._serve(lock, asker=getattr(ask, "owner", "") if answer is None else "")
+            answer = answer if fence is None else Granted(fence)
         if answer is None:
             answer = self._found(lock, ask)
         lock.keep()
         return answer
+
+    def turn_all(self, asks: Sequence[tuple[str, Acquire]]) -> Sequence[Answer]:
+        """Several locks, or none: then only the first that is not granted is answered for, and nothing is done."""
+        answers: list[Answer] = []
+        self._db.execute("SAVEPOINT none_taken")
+        for name, ask in asks:
+            answer = self.turn(name, replace(ask, queue=False))
+            if not isinstance(answer, Granted):
+                self._db.execute("ROLLBACK TO none_taken")
+                self.pushes.clear()
+                return [answer]
+            answers.append(answer)
+        return answers
+
+    def _count(self, space: str, counts: Sequence[Count]) -> None:
+        found, last_boot = self._db.execute("SELECT format, boot FROM store").fetchone()
+        check(found, last_boot, self._boot)
+        count(self._db, space, counts)
 
     def _look(self, name: str) -> Row:
         """The lock without what has expired."""
@@ -81,50 +116,56 @@ class SqliteTurn:
         """Take the lock or a place in the queue."""
         if self._now > ask.not_after or lock.is_barred(ask.owner, self._now):
             return Said.REFUSED
-        if lock.holder is None and not lock.waiters:
-            self._grant(lock, ask.owner, ask.ttl, ask.channel, ask.who, ask.purpose, seen=ask.seen)
-        elif lock.is_held_by(ask.owner):
-            lock.prolong(self._now + ask.ttl)
-        elif lock.holder is None or ask.queue:
+        if (mine := lock.held_by(ask.owner)) is not None:
+            return self._prolong(lock, mine, ask.ttl)
+        if not lock.waiters and lock.has_room(ask.room):
+            ticket = (0, ask.owner, ask.ttl, ask.channel, ask.who, ask.purpose, ask.seen, ask.room, ask.depth)
+            return Granted(self._grant(lock, ticket))
+        if ask.queue or not lock.is_full:
             self._join(lock, ask)
         return None
 
     def keep_alive(self, lock: Row, ask: KeepAlive) -> Answer | None:
         """Keep a place, or a lock that was handed over unheard."""
-        until = self._now + ask.ttl
-        if lock.is_held_by(ask.owner):
-            lock.prolong(until)
-            return None
-        return None if lock.refresh(ask.owner, until) else Said.GONE
+        if (mine := lock.held_by(ask.owner)) is not None:
+            return self._prolong(lock, mine, ask.ttl)
+        return None if lock.refresh(ask.owner, self._now + ask.ttl) else Said.GONE
 
     def renew(self, lock: Row, ask: Renew) -> Answer:
-        """Keep a lease."""
-        if lock.holder is None or lock.holder.owner != ask.owner or lock.holder.fence != ask.fence:
+        """Keep a lease, and note how often its owner has entered."""
+        mine = lock.held_by(ask.owner)
+        if mine is None or mine.fence != ask.fence:
             return Said.GONE
-        lock.prolong(self._now + ask.ttl)
+        self._prolong(lock, mine._replace(depth=ask.depth) if ask.depth != mine.depth else mine, ask.ttl)
         return Said.KEPT
 
     def leave(self, lock: Row, ask: Leave) -> Answer:
         """Give up a ticket or a lease."""
         if ask.bar_until is not None and ask.bar_until >= self._now:
             lock.bar(ask.owner, ask.bar_until)
-        if lock.is_held_by(ask.owner):
-            lock.hold(None)
-            return Said.RELEASED
-        return Said.LEFT if lock.forget(ask.owner) else Said.GONE
+        if (mine := lock.held_by(ask.owner)) is None:
+            return Said.LEFT if lock.forget(ask.owner) else Said.GONE
+        lock.vacate(mine)
+        if ask.memo is not None:
+            remember(self._db, lock.name, ask.memo, wall=self._wall)
+        return Said.RELEASED
 
     def evict(self, lock: Row, ask: Evict) -> Answer:
-        """Take the lock from its holder."""
+        """Take the lock from the one who holds it by that fence."""
         if lock.holder is None:
             return Said.GONE
-        if lock.holder.fence != ask.fence:
+        if (found := lock.held_with(ask.fence)) is None:
             return Said.CHANGED
-        self.pushes.append(Push(lock.holder.channel, lock.holder.owner, lock.holder.fence, "evicted"))
+        self.pushes.append(Push(found.channel, found.owner, found.fence, "evicted"))
         lock.last_fence += 1
-        lock.hold(None)
+        lock.vacate(found)
         return Said.EVICTED
 
     # What the cells are made of.
+
+    def _prolong(self, lock: Row, mine: Holder, ttl: float) -> Granted:
+        lock.prolong(mine.until(self._now + ttl))
+        return Granted(mine.fence)
 
     def _join(self, lock: Row, ask: Acquire) -> None:
         """Stand in the queue: as before if it did already, else at its end, unless that is too far away."""
@@ -132,48 +173,47 @@ class SqliteTurn:
         if not lock.refresh(ask.owner, until) and lock.waiters < MOST_WAITERS:
             lock.join(ask, until, self._wall)
 
-    def _serve(self, lock: Row, asker: str) -> None:
-        """Give the free lock to the first live ticket; tell its process, unless it is the one who asks."""
-        ticket = self._first_live(lock, asker)
-        if ticket is None:
-            return
-        place, owner, ttl, channel, who, purpose, seen = ticket
-        lock.serve(place)
-        fence = self._grant(lock, owner, ttl, channel, who, purpose, seen=seen)
-        if owner != asker:
-            self.pushes.append(Push(channel, owner, fence, "handed"))
+    def _serve(self, lock: Row, asker: str) -> int | None:
+        """Let the first live tickets in, as far as there is room; tell their processes.
 
-    def _first_live(self, lock: Row, asker: str) -> Ticket | None:
-        if lock.head is not None and (lock.head[1] == asker or self._listens(lock.head[3])):
-            return lock.head
+        The one who asks is told by its answer: the fence, if it was let in.
+        """
+        granted = None
         deaf: set[str] = set()  # many tickets may be of one process that died
         for ticket in lock.tickets():
             owner, channel = ticket[1], ticket[3]
-            if owner == asker or (channel not in deaf and self._listens(channel)):
-                return ticket
-            deaf.add(channel)
-        return None
+            if owner != asker and (channel in deaf or not self._listens(channel)):
+                deaf.add(channel)
+                continue
+            if not lock.has_room(ticket[7]):
+                break
+            lock.serve(ticket[0])
+            fence = self._grant(lock, ticket)
+            if owner == asker:
+                granted = fence
+            else:
+                self.pushes.append(Push(channel, owner, fence, "handed"))
+            if lock.is_full:
+                break
+        return granted
 
-    def _grant(self, lock: Row, owner: str, ttl: float, channel: str, who: str, purpose: str, *, seen: int) -> int:
+    def _grant(self, lock: Row, ticket: Ticket) -> int:
+        _, owner, ttl, channel, who, purpose, seen, room, depth = ticket
         fence = lock.last_fence = next_fence(last=lock.last_fence, now=self._wall, seen=seen)
-        lock.hold(Holder(owner, fence, ttl, self._wall, self._now + ttl, channel, who, purpose))
+        lock.enter(Holder(owner, fence, ttl, self._wall, self._now + ttl, channel, who, purpose, room, depth))
         return fence
 
     def _found(self, lock: Row, ask: Any) -> Answer:
-        """The answer to one who wants the lock: read off where the turn has left it."""
-        holder = lock.holder
-        if holder is None:
+        """The answer to one who wants the lock and has not got it: read off where the turn has left it."""
+        first = lock.holder
+        if first is None:
             return Said.REFUSED
-        if holder.owner == ask.owner:
-            return Granted(holder.fence)
-        again = min(holder.expires_at - self._now, lock.shortest)
-        if isinstance(ask, KeepAlive):
-            return StillQueued(again)
-        position = lock.position(ask.owner) if ask.queue else None
+        position = None if isinstance(ask, Acquire) and not ask.queue else lock.position(ask.owner)
         if position is None:
             lock.forget(ask.owner)
-            return Busy(held(holder, self._now), lock.waiters)
-        return Queued(position, again, held(holder, self._now))
+            return Busy(held(first, self._now), lock.waiters)
+        again = min(lock.soonest_end(first) - self._now, lock.shortest)
+        return Queued(position, again, held(first, self._now)) if isinstance(ask, Acquire) else StillQueued(again)
 
 
 _CELLS: Mapping[type[Ask], Callable[[SqliteTurn, Row, Any], Answer | None]] = {

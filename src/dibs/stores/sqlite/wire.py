@@ -64,7 +64,8 @@ class SqliteLine:
         with self._starting:
             if self._posts is None:
                 posts = SimpleQueue[_Post | None]()
-                threading.Thread(target=_work, args=(posts, ref(self)), name="dibs-line", daemon=True).start()
+                self._poster = threading.Thread(target=_work, args=(posts, ref(self)), name="dibs-line", daemon=True)
+                self._poster.start()
                 finalize(self, posts.put, None).atexit = False
                 self._posts = posts
             return self._posts
@@ -126,6 +127,8 @@ class SqliteLine:
         self.is_closed = True
         if self._posts is not None:
             self._posts.put(None)
+            if self._poster is not threading.current_thread():
+                self._poster.join(PATIENCE)  # it may have handed a lock over, and not yet told the one who has it now
         for box in self._boxes():
             box.close()
         self._hang_up_if_closed()

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from dibs.errors import StoreUnreachable
-from dibs.model.asks import Acquire, Ask, Busy, Evict, Granted, KeepAlive, Leave, Push, Queued, Renew, StillQueued
-from dibs.ports.store import Command, Reply
+from dibs.model.asks import (
+    CROWD,
+    Acquire,
+    Ask,
+    Busy,
+    Evict,
+    Granted,
+    KeepAlive,
+    Leave,
+    Memo,
+    Push,
+    Queued,
+    Renew,
+    StillQueued,
+)
+from dibs.model.counts import Count
+from dibs.model.lock import LockState
+from dibs.ports.store import Command
 from dibs.stores.direct import DirectLocks
 from dibs.stores.memory.server import MemoryServer
+from dibs.testing.contract.lines import LINES, AsyncLine, BlockingLine, Ear
 
 if TYPE_CHECKING:
-    from dibs.ports.store import LockStore
-    from dibs.ports.wire import Backend, Line
+    from dibs.model.asks import Held
+    from dibs.ports.store import Store
+    from dibs.ports.wire import Backend
 
 T = TypeVar("T")
 
@@ -30,95 +43,10 @@ OWNERS = st.sampled_from(["o1", "o2", "o3", "o4"])
 NAMES = st.sampled_from(["a", "b"])
 SHORT_AND_LONG = (10.0, 20.0)
 TTLS = st.sampled_from(SHORT_AND_LONG)
-
-PATIENCE = 5.0
+KINDS = st.sampled_from([(1, 0), (1, 0), (1, 1), (2, 1), (3, 1), (CROWD, 1), (CROWD, 1)])
+"""Room and depth of a mutex, a reentrant lock or writer, permits, and a reader."""
 
 MakeBackend = Callable[[Callable[[], float]], "Backend"]
-
-
-class _Ear:
-    """Collects what a store tells unasked."""
-
-    def __init__(self) -> None:
-        self.pushes: list[Push] = []
-        self.told = threading.Condition()
-        self.tell: Callable[[], object] = lambda: None
-
-    def deliver(self, push: Push, asked_at: float) -> None:
-        with self.told:
-            self.pushes.append(push)
-            self.told.notify_all()
-        self.tell()
-
-    def ask_again(self) -> None:
-        """Nothing is ever missed here."""
-
-
-class _BlockingLine:
-    """A thread's way to the store."""
-
-    def __init__(self, backend: Backend, ear: _Ear) -> None:
-        self._wire, self._ear = backend.blocking(ear, time.monotonic), ear
-        self.channel, self.close = self._wire.channel, self._wire.close
-
-    def value(self, command: Command[Any]) -> Any:
-        """What the store answers."""
-        return self._wire.send(command.words, command.node, PATIENCE).value
-
-    def hear(self, pushes: int) -> None:
-        """Wait until so many things were told."""
-        with self._ear.told:
-            self._ear.told.wait_for(lambda: len(self._ear.pushes) >= pushes, PATIENCE)
-
-
-class _AsyncLine:
-    """An event loop's way to the store."""
-
-    def __init__(self, backend: Backend, ear: _Ear) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._line = self._loop.run_until_complete(self._opened(backend, ear))
-        self.channel, self._ear = self._line.channel, ear
-
-    def value(self, command: Command[Any]) -> Any:
-        """What the store answers."""
-        return self._loop.run_until_complete(asyncio.wait_for(self._answer(command), PATIENCE))
-
-    def hear(self, pushes: int) -> None:
-        """Wait until so many things were told."""
-        with suppress(TimeoutError):
-            while len(self._ear.pushes) < pushes:
-                self._loop.run_until_complete(asyncio.wait_for(self._next_push(), PATIENCE))
-
-    def close(self) -> None:
-        """Hang up."""
-        self._loop.run_until_complete(self._closed())
-        self._loop.close()
-
-    async def _opened(self, backend: Backend, ear: _Ear) -> Line:
-        return backend.aio(ear, time.monotonic)
-
-    async def _closed(self) -> None:
-        self._line.close()
-        await asyncio.sleep(0)  # what it leaves to the loop is done
-
-    async def _next_push(self) -> None:
-        told = asyncio.Event()
-        self._ear.tell = partial(asyncio.get_running_loop().call_soon_threadsafe, told.set)
-        await told.wait()
-
-    async def _answer(self, command: Command[Any]) -> Any:
-        heard: asyncio.Future[Reply | StoreUnreachable] = asyncio.get_running_loop().create_future()
-        self._line.post(command.words, command.node, heard.set_result)
-        outcome = await heard
-        if isinstance(outcome, StoreUnreachable):
-            raise outcome
-        return outcome.value
-
-
-LINES: dict[str, Callable[[Backend, _Ear], _BlockingLine | _AsyncLine]] = {
-    "blocking": _BlockingLine,
-    "asyncio": _AsyncLine,
-}
 
 
 class StoreAgainstMemory(RuleBasedStateMachine):
@@ -128,13 +56,13 @@ class StoreAgainstMemory(RuleBasedStateMachine):
     """
 
     make_backend: MakeBackend
-    make_line: Callable[[Backend, _Ear], _BlockingLine | _AsyncLine]
+    make_line: Callable[[Backend, Ear], BlockingLine | AsyncLine]
     can_advance = True
 
     def __init__(self) -> None:
         super().__init__()
         self._now = 1_000_000.0
-        self._ear = _Ear()
+        self._ear = Ear()
         backend = type(self).make_backend(lambda: self._now)
         self._line = type(self).make_line(backend, self._ear)
         self._locks = backend.locks("n")
@@ -143,30 +71,67 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         self._spec_pushes: list[Push] = []
         self._fences: list[tuple[int, int]] = []
 
-    @rule(name=NAMES, owner=OWNERS, ttl=TTLS, queue=st.booleans(), hears=st.booleans(), late=st.booleans())
-    def acquire(self, name: str, owner: str, ttl: float, *, queue: bool, hears: bool, late: bool) -> None:
+    @rule(name=NAMES, owner=OWNERS, ttl=TTLS, kind=KINDS, queue=st.booleans(), hears=st.booleans(), late=st.booleans())
+    def acquire(
+        self, name: str, owner: str, ttl: float, kind: tuple[int, int], *, queue: bool, hears: bool, late: bool
+    ) -> None:
         """Ask for a lock: with or without a place in the queue, reachable or not, in time or too late."""
         self._look_at_the_clock()
-        not_after = self._now + (-1 if late else ttl)
         channel = self._line.channel if hears else "nobody"
-        self._both(name, Acquire(owner, ttl, not_after, channel, f"who-{owner}", f"why-{owner}", queue=queue))
+        self._both(name, replace(self._wish(owner, ttl, kind, channel, late=late), queue=queue))
+
+    @rule(owner=OWNERS, other=OWNERS, ttl=TTLS, kind=KINDS, late=st.booleans())
+    def acquire_all(self, owner: str, other: str, ttl: float, kind: tuple[int, int], *, late: bool) -> None:
+        """Ask for both locks, or none."""
+        self._look_at_the_clock()
+        asks = [
+            ("a", self._wish(owner, ttl, kind, self._line.channel)),
+            ("b", self._wish(other, ttl, (1, 0), self._line.channel, late=late)),
+        ]
+        answers = self._ask(self._locks.acquire_all(asks))
+        spec = self._ask_spec(self._spec_locks.acquire_all(asks))
+        assert [_shape(answer) for answer in answers] == [_shape(answer) for answer in spec]
+        for answer, spec_answer in zip(answers, spec, strict=True):
+            if isinstance(answer, Granted) and len(spec) == len(asks):
+                self._pair(answer.fence, spec_answer.fence)
+        self._compare_pushes()
+
+    @rule(name=NAMES)
+    def recall(self, name: str) -> None:
+        """What was noted of the work is remembered, for as long as it should."""
+        seen, spec = self._ask(self._locks.recall(name)), self._ask_spec(self._spec_locks.recall(name))
+        assert seen.text == spec.text
+        assert abs(seen.made_at - spec.made_at) < 1.0
+
+    @rule(name=NAMES, what=st.sampled_from(["acquired", "lost"]), by=st.integers(1, 1000))
+    def count(self, name: str, what: str, by: int) -> None:
+        """What is counted, is counted once."""
+        counts = [Count(name, what, by), Count("c", what, 1)]
+        self._ask(self._locks.count(counts))
+        self._ask_spec(self._spec_locks.count(counts))
+        seen, spec = self._ask(self._locks.counted()), self._ask_spec(self._spec_locks.counted())
+        assert sorted(map(repr, seen)) == sorted(map(repr, spec))
 
     @rule(name=NAMES, owner=OWNERS, ttl=TTLS)
     def keep_alive(self, name: str, owner: str, ttl: float) -> None:
         """Say that somebody still waits, whether or not it does."""
         self._both(name, KeepAlive(owner, ttl))
 
-    @rule(name=NAMES, owner=OWNERS, ttl=TTLS, which=st.integers(0, 5))
-    def renew(self, name: str, owner: str, ttl: float, which: int) -> None:
-        """Renew with a fence that was granted to somebody at some time."""
+    @rule(name=NAMES, owner=OWNERS, ttl=TTLS, which=st.integers(0, 5), depth=st.integers(1, 3))
+    def renew(self, name: str, owner: str, ttl: float, which: int, depth: int) -> None:
+        """Renew with a fence that was granted to somebody at some time. How deep a plain mutex is, nobody counts."""
         mine, theirs = self._fence(which)
-        self._both(name, Renew(owner, mine, ttl), Renew(owner, theirs, ttl))
+        found = self._spec.locks.get(f"n:{name}", LockState()).held_by(owner)
+        depth = depth if found is not None and found.depth else 0
+        self._both(name, Renew(owner, mine, ttl, depth), Renew(owner, theirs, ttl, depth))
 
-    @rule(name=NAMES, owner=OWNERS, bars=st.booleans())
-    def leave(self, name: str, owner: str, *, bars: bool) -> None:
-        """Leave, with or without an ask that may still land."""
+    @rule(name=NAMES, owner=OWNERS, bars=st.booleans(), memo=st.sampled_from(["", "done", 'line\n"\u00e9" \\']))
+    def leave(self, name: str, owner: str, memo: str, *, bars: bool) -> None:
+        """Leave, with or without an ask that may still land, or something to remember."""
         self._look_at_the_clock()
-        self._both(name, Leave(owner, self._now + 5 if bars else None))
+        bar_until = self._now + 5 if bars else None
+        noted, spec_noted = [Memo(memo, at + 15) if memo else None for at in (self._wall(), self._now)]
+        self._both(name, Leave(owner, bar_until, noted), Leave(owner, bar_until, spec_noted))
 
     @rule(name=NAMES, which=st.integers(0, 5))
     def evict(self, name: str, which: int) -> None:
@@ -188,8 +153,7 @@ class StoreAgainstMemory(RuleBasedStateMachine):
             spec.state,
             [waiter.who for waiter in spec.waiters],
         )
-        assert (seen.held is None) == (spec.held is None)
-        assert seen.held is None or (seen.held.who, seen.held.purpose) == (spec.held.who, spec.held.purpose)
+        assert [_known(held) for held in seen.holders] == [_known(held) for held in spec.holders]
         listed = [view.name for view in self._ask(self._locks.held("", 10))]
         assert listed == [view.name for view in self._ask_spec(self._spec_locks.held("", 10))]
 
@@ -201,6 +165,9 @@ class StoreAgainstMemory(RuleBasedStateMachine):
             self._pair(answer.fence, spec.fence)
         if isinstance(answer, Queued | StillQueued):  # a store may have a waiter ask sooner, if not for nothing
             assert min(spec.ask_again_in, *SHORT_AND_LONG) - 0.1 <= answer.ask_again_in <= spec.ask_again_in + 0.1
+        self._compare_pushes()
+
+    def _compare_pushes(self) -> None:
         theirs = [push for push in self._spec_pushes if push.channel == self._line.channel]
         self._line.hear(len(theirs))
         mine = self._ear.pushes
@@ -208,6 +175,15 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         for push, spec_push in zip(mine, theirs, strict=True):
             self._pair(push.fence, spec_push.fence)
         self._ear.pushes, self._spec_pushes = [], []
+
+    def _wish(self, owner: str, ttl: float, kind: tuple[int, int], channel: str, *, late: bool = False) -> Acquire:
+        not_after, (room, depth) = self._now + (-1 if late else ttl), kind
+        return Acquire(owner, ttl, not_after, channel, f"who-{owner}", f"why-{owner}", room=room, depth=depth)
+
+    def _wall(self) -> float:
+        """What the store takes for the time of day, by which memos are kept."""
+        at: float = self._ask(self._locks.recall("a")).at
+        return at
 
     def _look_at_the_clock(self) -> None:
         """Where the store has a clock of its own, the specification is asked by that one."""
@@ -261,7 +237,7 @@ def store_against_memory(
     return case
 
 
-def _command(locks: LockStore, name: str, ask: Ask) -> Command[Any]:
+def _command(locks: Store, name: str, ask: Ask) -> Command[Any]:
     match ask:
         case Acquire():
             return locks.acquire(name, ask)
@@ -271,6 +247,10 @@ def _command(locks: LockStore, name: str, ask: Ask) -> Command[Any]:
             return locks.leave(name, ask)
         case Evict(fence):
             return locks.evict(name, fence)
+
+
+def _known(held: Held) -> tuple[object, ...]:
+    return held.who, held.purpose, held.room, held.depth
 
 
 def _only(batch: Command[Sequence[T]]) -> Command[T]:

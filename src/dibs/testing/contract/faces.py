@@ -13,11 +13,14 @@ from dibs.runtime.blocking import run
 if TYPE_CHECKING:
     from dibs.events import Event
     from dibs.lease import Lease
+    from dibs.lock import Guard
     from dibs.model.views import LockView
     from dibs.options import LockOptions, TryOptions
     from dibs.ports.wire import Backend
+    from dibs.together import Leases
 
 T = TypeVar("T")
+LeaseT = TypeVar("LeaseT", bound="Lease | Leases | None")
 
 LONG = 20.0
 """How long a scene may take to get somewhere before its test fails."""
@@ -78,7 +81,11 @@ class Face(Protocol):
         """Take a lock if nobody has it."""
         ...
 
-    async def release(self, lease: Lease) -> None:
+    async def take(self, guard: Guard[LeaseT, Any]) -> LeaseT:
+        """Take whatever it is a guard of."""
+        ...
+
+    async def release(self, lease: Lease | Leases) -> None:
         """Give it back."""
         ...
 
@@ -127,7 +134,10 @@ class BlockingFace:
     async def try_acquire(self, name: str, **options: Unpack[TryOptions]) -> Lease | None:
         return self.client.try_lock(name, **options).acquire()
 
-    async def release(self, lease: Lease) -> None:
+    async def take(self, guard: Guard[LeaseT, Any]) -> LeaseT:
+        return guard.acquire()
+
+    async def release(self, lease: Lease | Leases) -> None:
         lease.release()
 
     async def extend(self, lease: Lease) -> None:
@@ -172,7 +182,10 @@ class AsyncFace:
     async def try_acquire(self, name: str, **options: Unpack[TryOptions]) -> Lease | None:
         return await self.client.try_lock(name, **options).aacquire()
 
-    async def release(self, lease: Lease) -> None:
+    async def take(self, guard: Guard[LeaseT, Any]) -> LeaseT:
+        return await guard.aacquire()
+
+    async def release(self, lease: Lease | Leases) -> None:
         await lease.arelease()
 
     async def extend(self, lease: Lease) -> None:

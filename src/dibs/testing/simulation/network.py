@@ -8,11 +8,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.asks import Granted
 from dibs.ports.store import Command, Reply
 from dibs.stores.memory.server import BLANK, MemoryServer
 
 if TYPE_CHECKING:
-    from dibs.model.asks import Answer, Ask, Push
+    from dibs.model.asks import Acquire, Answer, Ask, Push
     from dibs.model.lock import LockState
     from dibs.testing.simulation.agenda import Agenda
     from dibs.testing.simulation.weather import Weather
@@ -25,6 +26,10 @@ class Witness(Protocol):
 
     def saw(self, name: str, before: LockState, after: LockState, ask: Ask, answer: Answer) -> None:
         """One ask was carried out."""
+        ...
+
+    def saw_none(self, name: str, before: LockState, after: LockState) -> None:
+        """One of several locks was asked for together with the others, and they were not granted."""
         ...
 
 
@@ -58,6 +63,20 @@ class Server(MemoryServer):
         if self.witness is not None:
             self.witness.saw(name, before.at(now), self.locks.get(name, BLANK), ask, answer)
         return answer
+
+    def turn_all(self, asks: Sequence[tuple[str, Acquire]], now: float) -> Sequence[Answer]:
+        """Several locks in one step, under the referee's eyes."""
+        before = [self.locks.get(name, BLANK).at(now) for name, _ in asks]
+        answers = super().turn_all(asks, now)
+        for number, (name, ask) in enumerate(asks):
+            after = self.locks.get(name, BLANK)
+            if self.witness is None:
+                break
+            if all(isinstance(answer, Granted) for answer in answers):
+                self.witness.saw(name, before[number], after, ask, answers[number])
+            else:
+                self.witness.saw_none(name, before[number], after)
+        return answers
 
     def forget(self) -> None:
         """Lose all memory."""

@@ -20,7 +20,7 @@ from dibs.testing.simulation.network import Line, Server
 if TYPE_CHECKING:
     from dibs.events import Event
     from dibs.model.asks import Push
-    from dibs.ports.store import LockStore
+    from dibs.ports.store import Store
     from dibs.testing.simulation.weather import Weather
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Process:
         self,
         name: str,
         servers: Sequence[Server],
-        store: LockStore,
+        store: Store,
         weather: Weather,
         random: Random,
         *,

@@ -1,8 +1,9 @@
 """Watches one world and says which promise was broken. Knows the truth that no client can see.
 
-I1 accepted writes at a separate resource carry rising fences · I2 fences are unique and rise · I5 nothing
-is left behind · I6 a free lock does not stay unused, and nobody barges · I7 whoever believes it holds, holds,
-and is told in time when it does not · I8 unknown is reported as unknown · I9 nobody else's lock is released.
+I1 accepted writes at a separate resource carry rising fences · I2 fences are unique and rise · I3 no more are in
+than all who are in allow, and several locks are taken together or not at all · I5 nothing is left behind · I6 a free
+lock does not stay unused, and nobody barges · I7 whoever believes it holds, holds, and is told in time when it does
+not · I8 unknown is reported as unknown · I9 nobody else's lock is released.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Referee:
         self._told_held: set[str] = set()
         self._queued_at: dict[str, float] = {}
         self._released: set[str] = set()
+        self._staying: set[str] = set()
         self._written: dict[str, tuple[int, str]] = {}
         self._has_jumped_back = self._fences_may_repeat = False
         self._free_since: dict[str, float] = {}
@@ -53,21 +55,37 @@ class Referee:
         if self._trace is not None:
             self.note("store", f"{name}: {ask} -> {answer}")
         owner = getattr(ask, "owner", "")
-        was, now = before.holder, after.holder
-        if was is not None and (now is None or now.owner != was.owner):
-            self._judge_removal(name, was.owner, was.fence, ask)
+        for was in before.holders:
+            if after.held_by(was.owner) is None:
+                self._judge_removal(name, was.owner, was.fence, ask)
         if len(after.queue) < len(before.queue):
             gone = {ticket.owner for ticket in before.queue} - {ticket.owner for ticket in after.queue}
-            if gone := gone - {owner, now.owner if now else ""}:
+            if gone := gone - {owner, *(holder.owner for holder in after.holders)}:
                 self._fault("I9", f"{ask} on {name} removed the tickets of {sorted(gone)}")
-        if now is not None and (was is None or now.fence != was.fence):
-            self._judge_grant(name, before, now.owner, now.fence, ask)
-        self._note_free(name, now)
+        known = {was.fence for was in before.holders}
+        for now in after.holders:
+            if now.fence not in known:
+                self._judge_grant(name, before, after, now, ask)
+        self._judge_room(name, after)
+        self._note_free(name, after)
         if isinstance(answer, Queued | Busy):
             self._told_held.add(owner)
             if isinstance(answer, Queued):
                 self._queued_at.setdefault(owner, self._server.agenda.now)
         self._judge_beliefs()
+
+    def saw_none(self, name: str, before: LockState, after: LockState) -> None:
+        """Where one of several locks was not free, none may have changed."""
+        self.counts["not all at once"] += 1
+        if before != after.at(self._server.clock()):
+            self._fault("I3", f"{name} was changed, though the others were not to be had: {before} -> {after}")
+
+    def _judge_room(self, name: str, lock: LockState) -> None:
+        """Readers with readers, permits up to their number, everybody else alone."""
+        rooms = [holder.room for holder in lock.holders]
+        if rooms and len(rooms) > min(rooms):
+            self._fault("I3", f"{len(rooms)} hold {name}, where one of them allows {min(rooms)}")
+        self.counts["together"] += len(rooms) > 1
 
     def _judge_removal(self, name: str, owner: str, fence: int, ask: object) -> None:
         match ask:
@@ -79,8 +97,8 @@ class Referee:
             case _:
                 self._fault("I9", f"{ask} took {name} from {owner}")
 
-    def _judge_grant(self, name: str, before: LockState, owner: str, fence: int, ask: object) -> None:
-        asker = getattr(ask, "owner", "")
+    def _judge_grant(self, name: str, before: LockState, after: LockState, granted: Holder, ask: object) -> None:
+        asker, owner, fence = getattr(ask, "owner", ""), granted.owner, granted.fence
         self.counts["grants"] += 1
         self.counts["hand-overs"] += owner != asker
         if fence <= self._highest_fence:
@@ -90,15 +108,16 @@ class Referee:
         for ticket in before.queue:
             if ticket.owner == owner:
                 break
-            if ticket.channel in self._server.listeners and not (isinstance(ask, Leave) and ticket.owner == asker):
+            has_gone = after.held_by(ticket.owner) is not None or (isinstance(ask, Leave) and ticket.owner == asker)
+            if ticket.channel in self._server.listeners and not has_gone:
                 self._fault("I6", f"{owner} got {name} before {ticket.owner}, who was first")
         self._judge_idleness(name, owner)
 
-    def _note_free(self, name: str, holder: Holder | None) -> None:
-        if holder is None:
+    def _note_free(self, name: str, lock: LockState) -> None:
+        if not lock.holders:
             self._free_since.setdefault(name, self._server.agenda.now)
         else:
-            left = holder.expires_at - self._server.clock()
+            left = max(holder.expires_at for holder in lock.holders) - self._server.clock()
             self._free_since[name] = self._server.agenda.now + left / self._server.rate
 
     def _judge_idleness(self, name: str, owner: str) -> None:
@@ -139,9 +158,11 @@ class Referee:
                     self._judge_belief(process, hold)
 
     def _judge_belief(self, process: Process, hold: Hold) -> None:
-        holder = self._server.locks.get(hold.name, BLANK).at(self._server.clock()).holder
-        if holder is None or holder.owner != hold.owner or holder.fence != hold.fence:
-            has = f"{holder.owner} (fence {holder.fence}) has it" if holder else "nobody has it"
+        lock = self._server.locks.get(hold.name, BLANK).at(self._server.clock())
+        holder = lock.held_by(hold.owner)
+        if holder is None or holder.fence != hold.fence:
+            others = ", ".join(f"{other.owner} (fence {other.fence})" for other in lock.holders)
+            has = f"{others} has it" if others else "nobody has it"
             self._fault("I7", f"{process.name} believes in {hold.owner} (fence {hold.fence}), but {has}")
 
     def excuse_all(self) -> None:
@@ -183,7 +204,9 @@ class Referee:
     def released(self, process: Process, hold: Hold, *, cleanly: bool) -> None:
         """A client reports what came of its release."""
         self.counts["released" if cleanly else "lost"] += 1
-        if cleanly and hold.owner not in self._released:
+        if hold.request.at_least:
+            self._staying.add(hold.owner)
+        elif cleanly and hold.owner not in self._released:
             self._fault("I8", f"{process.name} says that it released {hold.owner}, but the store never did")
 
     def write(self, process: Process, hold: Hold) -> None:
@@ -238,8 +261,8 @@ class Referee:
         alive = {process.name for process in self._processes if not process.is_dead}
         for name, lock in self._server.locks.items():
             now = lock.at(at)
-            owners = [ticket.owner for ticket in now.queue] + ([now.holder.owner] if now.holder else [])
-            left = [owner for owner in owners if owner.rpartition(".")[0] in alive]
+            owners = [ticket.owner for ticket in now.queue] + [holder.owner for holder in now.holders]
+            left = [owner for owner in owners if owner.rpartition(".")[0] in alive and owner not in self._staying]
             if left and not self._has_jumped_back:
                 self._fault("I5", f"{name} still knows {left}, who have left")
             if not lock.at(at + 3 * self._processes[0].weather.ttl + 10).is_blank:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import LeaseLost, StoreUnreachable
 from dibs.events import Event
-from dibs.flows import locking, overseeing
+from dibs.flows import locking, overseeing, together
 from dibs.flows.hold import Hold
+from dibs.model.asks import CROWD
 from dibs.model.request import Request
 from dibs.model.tenure import Verdict
 from dibs.stores.direct import DirectLocks
@@ -45,6 +47,16 @@ def play(seed: int, *, weather: Weather | None = None, with_trace: bool = False)
     return Verdicts(seed, story.weather, tuple(referee.faults), referee.counts, tuple(story.trace or ()))
 
 
+KINDS = (
+    *[((1, False),)] * 8,
+    ((1, True), (1, False)),
+    ((1, True), (CROWD, True), (CROWD, True)),
+    ((2, True), (2, True), (3, True)),
+    ((1, False), (1, True), (2, True), (CROWD, True)),
+)
+"""Room, and whether entries are counted, of what is taken in a world: mutexes mostly, readers and writers, permits."""
+
+
 class _Story:
     """The cast and the plot."""
 
@@ -57,6 +69,7 @@ class _Story:
         self.referee = Referee(self._server, self._processes, trace)
         self._scripts: list[tuple[Process, Task]] = []
         self._names = ["a"] if random.random() < 0.8 else ["a", "b"]
+        self._kinds = random.choice(KINDS)
         self._to_begin = 0
         self._has_healed = False
 
@@ -132,22 +145,59 @@ class _Story:
 
     async def _once(self, process: Process) -> None:
         random, world, desk = self._random, process.world, process.desk
-        request = self._request()
-        taken = await locking.acquire(world, desk, request, watchers=(partial(self.referee.told_loss, process),))
+        request, watchers = self._request(), (partial(self.referee.told_loss, process),)
+        if len(self._names) > 1 and random.random() < 0.5:
+            await self._all_of_them(process, request)
+            return
+        taken = await locking.acquire(world, desk, request, watchers=watchers)
         if isinstance(taken, locking.Denied):
             self.referee.was_told_busy(process)
             return
         self.referee.entered(process, taken)
         try:
-            for _ in range(random.choice((1, 1, 2))):
-                await world.pause(random.choice((0.01, 0.1, 0.1, 0.5, 1.5, 4.0)) * random.random() * request.ttl)
-                if taken.check(world.now()) is Verdict.LOST:
-                    break
-                self._agenda.at(self._agenda.now + self.weather.delay(random), self.referee.write, process, taken)
-                if random.random() < 0.2:
-                    await locking.prolong(world, desk, taken)
+            await self._work(process, taken)
         finally:
             await self._give_back(process, taken)
+
+    async def _all_of_them(self, process: Process, request: Request) -> None:
+        """Take every lock there is, or none."""
+        watchers = (partial(self.referee.told_loss, process),)
+        wishes = [(replace(request, name=name), None) for name in self._names]
+        taken = await together.acquire_all(process.world, process.desk, wishes, watchers=watchers)
+        if isinstance(taken, together.Hindered):
+            self.referee.was_told_busy(process)
+            return
+        self.referee.counts["all of them"] += 1
+        for hold in taken:
+            self.referee.entered(process, hold)
+        try:
+            await self._work(process, taken[-1])
+        finally:
+            loss = await together.release_all(process.world, process.desk, taken)
+            for hold in taken:
+                self.referee.released(process, hold, cleanly=loss is None)
+
+    async def _work(self, process: Process, hold: Hold) -> None:
+        random, world, desk, ttl = self._random, process.world, process.desk, hold.request.ttl
+        for _ in range(random.choice((1, 1, 2))):
+            if hold.depth and random.random() < 0.3:
+                await self._go_in_and_out(process, hold)
+            await world.pause(random.choice((0.01, 0.1, 0.1, 0.5, 1.5, 4.0)) * random.random() * ttl)
+            if hold.check(world.now()) is Verdict.LOST:
+                break
+            self._agenda.at(self._agenda.now + self.weather.delay(random), self.referee.write, process, hold)
+            if random.random() < 0.2:
+                await locking.prolong(world, desk, hold)
+
+    async def _go_in_and_out(self, process: Process, hold: Hold) -> None:
+        """Enter once more under the same grant; whoever leaves again still holds it."""
+        with suppress(LeaseLost):
+            entry = await locking.reenter(process.world, process.desk, hold)
+            self.referee.counts["entered again"] += 1
+            try:
+                await process.world.pause(self._random.random() * hold.request.ttl)
+            finally:
+                await locking.release(process.world, process.desk, hold, entry=entry)
 
     async def _give_back(self, process: Process, hold: Hold) -> None:
         loss = await locking.release(process.world, process.desk, hold)
@@ -156,12 +206,16 @@ class _Story:
     def _request(self) -> Request:
         random, ttl = self._random, self.weather.ttl
         wait = random.choice((None, None, None, 0.0, random.uniform(0.1, 3) * ttl))
+        room, is_counted = random.choice(self._kinds)
         return Request(
             random.choice(self._names),
             ttl * random.choice((1.0, 1.0, 0.5)),
             wait,
             renew=random.random() < 0.85,
             max_hold=ttl * random.uniform(1, 3) if random.random() < 0.2 else None,
+            at_least=ttl * random.random() if random.random() < 0.05 else 0.0,
+            room=room,
+            is_counted=is_counted,
         )
 
     # What befalls the server.
@@ -203,6 +257,6 @@ async def _evict(admin: Process, name: str, *, times: int, pause: float) -> None
     """Somebody takes the lock from whoever is seen to hold it, again and again."""
     for _ in range(times):
         seen = await overseeing.inspect(admin.world, admin.desk, name)
-        if seen.held is not None:
-            await overseeing.evict(admin.world, admin.desk, name, fence=seen.held.fence, reason="sim")
+        if seen.holders:
+            await overseeing.evict(admin.world, admin.desk, name, fence=seen.holders[-1].fence, reason="sim")
         await admin.world.pause(pause)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import time
 
 import pytest
 
@@ -18,43 +14,24 @@ from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
 from tests.stores.redis.faults.party import NAME, Party, renewed
+from tests.stores.redis.faults.skew import NO_SHIM, Skewed, at_true_time, environment, shim_in
 
 TTL = 1.0
 NEXT_RENEWAL = TTL / 3
 STEP = 60
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no LD_PRELOAD on this machine")
+pytestmark = pytest.mark.skipif(bool(NO_SHIM), reason=NO_SHIM)
 
 
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled for this run."""
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc on this machine")
-    made = tmp_path_factory.mktemp("shim") / "skew.so"
-    source = Path(__file__).with_name("skew.c")
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(made), str(source)], check=True)
-    return made
-
-
-class Skewed:
-    """A server whose clock can be set."""
-
-    def __init__(self, server: Server, file: Path) -> None:
-        self.server, self._file = server, file
-
-    def set(self, seconds: int) -> None:
-        """So far from the true time; a server may take a moment to look at its clock."""
-        with self._file.open("r+b") as file:
-            file.write(seconds.to_bytes(8, sys.byteorder, signed=True))
-        assert so(lambda: abs(int(self.server.ask("TIME")[0]) - time() - seconds) < 5).wait(5)
+    return shim_in(tmp_path_factory.mktemp("shim"))
 
 
 @pytest.fixture
 def skewed(start_server: Callable[..., Server], shim: Path, tmp_path: Path) -> Skewed:
-    file = tmp_path / "skew"
-    file.write_bytes(bytes(8))
-    return Skewed(start_server(env={"LD_PRELOAD": str(shim), "SKEW_FILE": str(file)}), file)
+    file = at_true_time(tmp_path)
+    return Skewed(start_server(env=environment(shim, file)), file)
 
 
 @on_valkey_9

@@ -1,18 +1,18 @@
--- Take the lock, or a place in its queue.
--- KEYS  lock, line, tickets, expiries, bars, counter, index
+-- Take a lock that one alone may have, or a place in its queue.
+-- KEYS  lock, line, tickets, expiries, bars, holders, leases, counter, index
 -- ARGV  owner, not after (µs), seen (a fence), ttl (ms), queue (1: wait if it is held), and what others may know:
 --       channel, who, purpose; a line each
 -- gives now (µs) and: granted, fence
---                   | queued, position, ask again (ms), ttl left (ms), holder
---                   | busy, waiters, ttl left (ms), holder
+--                   | queued, position, ask again (ms), holder
+--                   | busy, waiters, holder
 --                   | refused
+--       where a holder is {ttl left (ms), what others may know of it; and if it may share the lock: room, depth}
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local lock, line, tickets, expiries, bars, counter, index = unpack(KEYS)
+local lock, line, tickets, expiries, bars, holders, leases, counter, index = unpack(KEYS)
 local owner, seen, ttl = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
-local may_land = now <= tonumber(ARGV[2])
 
-if may_land and redis.call('EXISTS', lock, line, bars) == 0 then -- by far the most common
+if now <= tonumber(ARGV[2]) and redis.call('EXISTS', lock, line, bars) == 0 then -- by far the most common
   local fence, since = now, string.format('%s%06d', time[1], time[2])
   local number = since
   local last = tonumber(redis.call('SET', counter, number, 'GET') or '0')
@@ -26,36 +26,6 @@ if may_land and redis.call('EXISTS', lock, line, bars) == 0 then -- by far the m
   return {now, 1, fence}
 end
 -- include common
+-- include ask
 
-look()
-local value = holder()
-if not may_land or tonumber(redis.call('ZSCORE', bars, owner) or '0') >= now then
-  if not value then
-    serve()
-  end
-  return {now, REFUSED}
-end
-local shortest
-if is_of(value, owner) then
-  prolong(ttl)
-else
-  if not value or ARGV[5] == '1' then
-    shortest = join(owner, ttl, table.concat({ARGV[4], ARGV[3], text(now), ARGV[6]}, '\n'))
-  end
-  if not value then
-    serve(owner)
-    value = holder()
-  end
-end
-if not value then
-  return {now, REFUSED}
-end
-if is_of(value, owner) then
-  return {now, GRANTED, fence_of(value)}
-end
-local position, left = redis.call('ZRANK', line, owner), redis.call('PTTL', lock)
-if ARGV[5] ~= '1' or not position then
-  forget(owner)
-  return {now, BUSY, redis.call('ZCARD', line), left, shown(value)}
-end
-return {now, QUEUED, position, ask_again(value, position, left, shortest), left, shown(value)}
+return {now, unpack(ask(owner, ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], '1', '0'))}

@@ -5,8 +5,9 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local index = KEYS[1]
-local lock, line, tickets, expiries, counter
--- include common
+local lock, line, tickets, expiries, holders, leases, counter
+-- include layout
+-- include holders
 -- include view
 
 redis.pcall('ZREMRANGEBYSCORE', index, '-inf', text(now)) -- those of the dead; if nothing can be written, they stay
@@ -24,9 +25,10 @@ for _, name in ipairs(names) do
   end
   local tagged = string.match(name, '^[^{]*{[^}]+}') and name or '{' .. name .. '}'
   lock, line, tickets, expiries = name, tagged .. '~line', tagged .. '~tickets', tagged .. '~expiries'
-  local seen = view()
-  if seen[1] == 1 or #seen > 3 then
-    views[#views + 1] = {name, seen}
+  holders, leases = tagged .. '~holders', tagged .. '~leases'
+  local found = view()
+  if #found[1] > 0 or #found > 1 then
+    views[#views + 1] = {name, found}
   end
 end
 return views

@@ -1,16 +1,26 @@
 -- Remove every trace of an owner: a ticket is left, a lease released, and handed to whoever is next.
--- KEYS  lock, line, tickets, expiries, bars, counter, index
--- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0)
+-- KEYS  lock, line, tickets, expiries, bars, holders, leases, counter, index; and memo, if there is one to be kept
+-- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0);
+--       and of a memo: until when (ms) it is kept, and its text
 -- gives now (µs) and: released | left | gone; the most common is released alone
-local lock, line, tickets, expiries, bars, counter, index = unpack(KEYS)
+local lock, line, tickets, expiries, bars, holders, leases, counter, index, memo = unpack(KEYS)
 local owner, bar_until = ARGV[1], tonumber(ARGV[2])
 
-if bar_until == 0 and redis.call('EXISTS', line) == 0 then
-  local found = redis.pcall('GET', lock)
-  if type(found) == 'string' and string.sub(found, 1, #owner + 1) == owner .. '\n' then
-    redis.call('DEL', lock)
-    redis.call('ZREM', index, lock)
-    return 7
+if bar_until == 0 and not memo then
+  local beside = redis.call('EXISTS', line, holders, holders) -- a line is one, holders are two
+  if beside == 0 then
+    local found = redis.pcall('GET', lock)
+    if type(found) == 'string' and string.sub(found, 1, #owner + 1) == owner .. '\n' then
+      redis.call('DEL', lock)
+      redis.call('ZREM', index, lock)
+      return 7
+    end
+  elseif beside == 2 and redis.call('HLEN', holders) == 2 and redis.call('HEXISTS', holders, owner) == 1 then -- alone
+    if redis.pcall('HDEL', lock, owner) == 1 then
+      redis.call('DEL', holders, leases)
+      redis.call('ZREM', index, lock)
+      return 7
+    end
   end
 end
 local time = redis.call('TIME')
@@ -26,17 +36,26 @@ if bar_until >= now then
     redis.call('PEXPIRE', bars, lasts)
   end
 end
-local value, answer = holder(), GONE
-if is_of(value, owner) then
-  answer = RELEASED
+local answer, was_text = GONE, is_of(value, owner)
+if was_text then
+  value, answer = false, RELEASED
+elseif held_by(owner) then
+  vacate(owner)
+  inside, answer = inside - 1, RELEASED
 elseif forget(owner) then
   answer = LEFT
+elseif value == '' and vacate(owner) then -- of what we keep beside the hash a part was deleted by hand, or evicted
+  find()
 end
-if (answer == RELEASED or not value) and serve() then
-  return {now, answer}
+if answer == RELEASED and memo then
+  redis.call('SET', memo, text(now) .. '\n' .. ARGV[4], 'PXAT', ARGV[3])
 end
-if answer == RELEASED then
-  redis.call('DEL', lock)
+serve()
+settle()
+if is_free() then
+  if was_text then
+    redis.call('DEL', lock)
+  end
+  close()
 end
-close()
 return {now, answer}

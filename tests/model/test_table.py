@@ -24,7 +24,8 @@ from dibs.model.asks import (
     Said,
     StillQueued,
 )
-from dibs.model.lock import MOST_WAITERS, Holder, LockState, Moment, Ticket, Turn, turn
+from dibs.model.lock import Holder, LockState, Ticket
+from dibs.model.table import MOST_WAITERS, Moment, Turn, turn
 
 NOW = 1_000.0
 TTL = 30.0
@@ -80,9 +81,8 @@ class TestAcquire:
     def test_a_free_lock_is_granted_at_once(self) -> None:
         table = Table()
         assert table.ask(acquire("ann")) == Granted(FENCE)
-        assert table.lock == LockState(
-            Holder("ann", FENCE, TTL, NOW, NOW + TTL, "ann's channel", "ann's host", "ann's purpose")
-        )
+        told = ("ann's channel", "ann's host", "ann's purpose")
+        assert table.lock == LockState((Holder("ann", FENCE, TTL, NOW, NOW + TTL, *told),))
         assert table.last_fence == FENCE
 
     def test_who_is_answered_is_not_pushed_to_as_well(self) -> None:

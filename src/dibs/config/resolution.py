@@ -1,0 +1,38 @@
+"""From all that was said to one `Config`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from dibs.config import Config, settings
+from dibs.config.file import config_file
+from dibs.config.sources import ARGUMENT, Sources
+from dibs.config.store import EMBEDDED, named_store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def resolved(
+    arguments: Mapping[str, object], environment: Mapping[str, str] = os.environ
+) -> tuple[Config, tuple[str, ...]]:
+    """What holds, and what is to be told of it: an argument before the environment before a file before a default."""
+    sources = Sources(arguments, environment, config_file(environment))
+    told: dict[str, object] = {"url": EMBEDDED}
+    where: dict[str, str] = {}
+    for setting in settings.OWN:
+        also = (settings.TIMEOUT,) if setting is settings.PATIENCE else ()  # the same in another unit
+        if setting is not settings.URL and (found := sources.said(setting, *also)):
+            kind, said = found
+            told[setting.name], where[setting.name] = said.read(kind), said.source
+    _name_store(sources, told, where)
+    return Config(**told, sources=tuple(where.items())), sources.file.notices  # type: ignore[arg-type]
+
+
+def _name_store(sources: Sources, told: dict[str, object], where: dict[str, str]) -> None:
+    if said := sources.in_arguments(settings.URL):
+        is_text = isinstance(said[0].value, str)
+        told["url"], where["url"] = said[0].read(settings.URL) if is_text else None, ARGUMENT
+    elif named := named_store(sources):
+        told["url"], where["url"] = named.url, named.source

@@ -1,0 +1,158 @@
+"""What people iterate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack, cast
+
+from dibs.errors import ConfigError
+from dibs.leader.candidate import Candidate, Rules
+from dibs.model.duration import Duration
+from dibs.options import checked_callback, request
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from types import TracebackType
+
+    from dibs.config import Config
+    from dibs.errors import LeaseLost
+    from dibs.leader.candidate import OnElected, OnEnded
+    from dibs.leader.term import Term
+    from dibs.options import LockOptions
+    from dibs.runtime.engine import Engine
+
+
+class TermOptions(TypedDict, total=False):
+    """The keywords of a lock that make sense for a term; a candidate waits for as long as it takes."""
+
+    ttl: Duration
+    """How soon another can lead when the leader has died without a word (default 30 s)."""
+    purpose: str
+    """What it is for, shown to whoever looks or waits."""
+    renew: bool
+    """Whether the term goes on until it is resigned (the default), or ends with its TTL."""
+    max_hold: Duration | None
+    """The longest that a term may be."""
+    on_lost: Callable[[LeaseLost], object] | None
+    """Called once for each term that is lost, on a thread of its own."""
+
+
+class Leadership:
+    """How one of many comes to lead."""
+
+    config: Config
+    _engine: Engine
+
+    def leader(
+        self,
+        name: str,
+        *,
+        on_elected: OnElected | None = None,
+        on_ended: OnEnded | None = None,
+        **options: Unpack[TermOptions],
+    ) -> Leader:
+        """A leadership to stand for: `for term in d.leader("billing").terms()`, or `async for`.
+
+        `on_elected(term)` is called before each term is given, `on_ended(term, reason)` when it is over, however.
+        """
+        if unknown := sorted(options.keys() - TermOptions.__annotations__):
+            known = ", ".join(sorted(TermOptions.__annotations__))
+            raise ConfigError(f"no such option of a leader: {', '.join(unknown)}; there are {known}")
+        checked_callback("on_elected", on_elected, takes="the term")
+        checked_callback("on_ended", on_ended, takes="the term and the reason")
+        wish = request(name, cast("LockOptions", options), ttl=self.config.ttl)
+        return Leader(Rules(self._engine, wish, on_elected, on_ended, options.get("on_lost")))
+
+
+class Leader:
+    """What there is to be led. It may be shared: each who stands for it calls `terms()`."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    @property
+    def name(self) -> str:
+        """The name of the lock that the leader holds."""
+        return self._rules.wish.name
+
+    def terms(self) -> Terms:
+        """Stand for it: the terms that are won, one after the other."""
+        return Terms(Candidate(self._rules))
+
+    def __repr__(self) -> str:
+        return f"<Leader {self.name!r} ttl={self._rules.wish.ttl:g}s>"
+
+
+class _Steps:
+    """What can be asked for the next term, in both colours."""
+
+    last: Term | None = None
+
+    def __init__(self, candidate: Candidate) -> None:
+        self._candidate = candidate
+
+    def __next__(self) -> Term:
+        self.last = self._candidate.step()
+        if self.last is None:
+            raise StopIteration
+        return self.last
+
+    async def __anext__(self) -> Term:
+        self.last = await self._candidate.astep()
+        if self.last is None:
+            raise StopAsyncIteration
+        return self.last
+
+
+class Terms(_Steps):
+    """The terms of one candidate, for one thread or task. A block of it resigns the last one at its end."""
+
+    def __iter__(self) -> Iterator[Term]:
+        return _Loop(self._candidate)
+
+    def __aiter__(self) -> AsyncIterator[Term]:
+        return _Loop(self._candidate)
+
+    def close(self) -> None:
+        """Resign, and stand no more."""
+        if (term := self._candidate.close()) is not None:
+            term.resign()
+
+    async def aclose(self) -> None:
+        """Resign, and stand no more."""
+        if (term := self._candidate.close()) is not None:
+            await term.aresign()
+
+    def __enter__(self) -> Self:
+        self._candidate.is_in_block = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        self._candidate.is_in_block = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<Terms of {self._candidate!r}>"
+
+
+class _Loop(_Steps):
+    """What `for` and `async for` hold on to: once it is dropped, the loop was left, and the term with it."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __del__(self) -> None:
+        if self.last is not None:
+            self._candidate.drop(self.last)

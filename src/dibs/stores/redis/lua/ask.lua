@@ -1,0 +1,36 @@
+
+-- One who wants the lock, or a place in its queue: what comes of it.
+local function ask(owner, not_after, seen, ttl, queue, told, room, depth, deaf)
+  look()
+  if now > tonumber(not_after) or tonumber(redis.call('ZSCORE', bars, owner) or '0') >= now then
+    serve()
+    settle()
+    return {REFUSED}
+  end
+  local mine, fence, shortest = held_by(owner), nil, nil
+  local is_unasked = not (value or mine) and redis.call('EXISTS', line) == 0
+  if mine then
+    prolong(owner, tonumber(ttl))
+    fence = fence_of(mine)
+    serve(nil, deaf)
+  elseif is_unasked and has_room(tonumber(room)) then
+    fence = next_fence(tonumber(seen))
+    grant(owner, fence, ttl, room, depth, told)
+  elseif queue == '1' or not (value or is_unasked) then
+    shortest = join(owner, tonumber(ttl), table.concat({ttl, seen, text(now), room, depth, told}, '\n'))
+    fence = serve(owner, deaf)
+  end
+  settle()
+  if fence then
+    return {GRANTED, fence}
+  end
+  if is_free() then
+    return {REFUSED}
+  end
+  local position, left = redis.call('ZRANK', line, owner), lasts()
+  if queue ~= '1' or not position then
+    forget(owner)
+    return {BUSY, redis.call('ZCARD', line), first(left)}
+  end
+  return {QUEUED, position, ask_again(position, shortest, left), first(left)}
+end

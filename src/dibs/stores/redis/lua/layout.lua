@@ -1,0 +1,19 @@
+-- What is kept of a lock. Set before: lock, line, tickets, expiries, holders, leases, counter, index, and now (µs).
+--
+--   lock      a plain mutex is a text: owner, 1 (the format), fence, ttl (ms), since (µs), channel, who, purpose;
+--             a line each. What may be shared, or entered again, is a hash: owner -> how often it has entered.
+--             Any other value is somebody else's lock.
+--   holders   of those in the hash: owner -> room, then as in the text from the format on;
+--             and '' -> the narrowest room there was since the first of them came in
+--   leases    of those in the hash: owners by when their lease ends (µs)
+--   line      the queue: owners by their place
+--   tickets   owner -> ttl (ms), seen, since (µs), room, depth, channel, who, purpose;
+--             and '' -> the shortest ttl of them, and until when (µs) all of these keys are kept
+--   expiries  owners by when their ticket ends (µs)
+--   bars      owners by until when (µs) what they ask is to be refused
+--   counter   the last fence
+--   index     locks that are held or waited for, by when the last of that ends (µs)
+
+local function text(number) -- .. would round it
+  return string.format('%.0f', number)
+end

@@ -1,0 +1,84 @@
+
+-- How those who wait get in.
+
+local SOON, LATER = 250, 2000 -- how often (ms) to look after a lock whose holder will tell nobody that it has gone
+
+local function next_fence(seen)
+  return math.max(tonumber(redis.call('GET', counter) or '0') + 1, now, seen + 1)
+end
+
+local function is_heard(channel)
+  return redis.call('PUBSUB', 'NUMSUB', channel)[2] > 0
+end
+
+local function read(ticket) -- there is none in a hash that was deleted by hand, or evicted
+  return string.match(ticket or '', '^(%d+)\n(%d+)\n%d+\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$')
+end
+
+-- One who is the next in line: gives its fence if it is in, nil if it is passed over, false if it stops all behind it.
+local function admit(owner, ticket, is_asker, deaf)
+  local ttl, seen, room, depth, channel, rest = read(ticket)
+  if not ttl or (deaf[channel] and not is_asker) then
+    return nil
+  end
+  if not has_room(tonumber(room)) then
+    deaf[channel] = not is_asker and not is_heard(channel)
+    return deaf[channel] and nil
+  end
+  local fence = next_fence(tonumber(seen))
+  if not is_asker and redis.call('PUBLISH', channel, 'handed ' .. owner .. ' ' .. text(fence)) == 0 then
+    deaf[channel] = true
+    return nil
+  end
+  grant(owner, fence, ttl, room, depth, channel .. '\n' .. rest)
+  return fence
+end
+
+-- Let in the first live tickets, as far as there is room, and tell their processes, unless it is the asker.
+-- `deaf` are channels that are known to have no listener. Gives the asker's fence, if it is in.
+local function serve(asker, deaf)
+  local start, most, served, mine, is_over = 0, 2, 0, nil, false -- nearly always it is the first of all
+  deaf = deaf or {}
+  while not is_over and not is_full() do
+    local owners = redis.call('ZRANGE', line, start, start + most - 1)
+    local found = #owners > 0 and redis.call('HMGET', tickets, unpack(owners))
+    is_over = #owners == 0
+    for place, owner in ipairs(owners) do
+      local fence = admit(owner, found[place], owner == asker, deaf)
+      is_over = fence == false or is_full()
+      if fence then
+        mine = owner == asker and fence or mine
+        served = served + 1
+        if start + #owners == 1 then
+          redis.call('DEL', line, tickets, expiries)
+        else
+          remove(owner)
+        end
+      elseif fence == nil then
+        start = start + 1
+      end
+      if is_over then
+        break
+      end
+    end
+    most = 64
+  end
+  if served > 1 then
+    tidy()
+  end
+  return mine
+end
+
+local function close() -- the index forgets a lock about which there is nothing more to say
+  if redis.call('EXISTS', lock, line) == 0 then
+    redis.call('ZREM', index, lock)
+  end
+end
+
+local function ask_again(position, shortest, left) -- in how many ms, should nobody tell anything before
+  local again = left >= 0 and math.min(shortest, left) or shortest
+  if value and shown(value) == '' then
+    again = math.min(again, SOON * (position + 1), LATER) -- the first looks for all; the next for it, should it leave
+  end
+  return again
+end
