@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench import contention, crowd, cycles, idle, importing, peers, processes, targets, worlds
+from bench import contention, crowd, cycles, family, idle, importing, peers, processes, targets, worlds
 from bench.rounds import Effort, Row
 from bench.section import Section
 
@@ -27,7 +27,7 @@ FULL = Efforts(Effort(15, 0.2), Effort(9, 0.8), Effort(5, 2.0), Effort(3, 10.0),
 
 def section(efforts: Efforts) -> Section:
     """Measure, judge and tell."""
-    wanted = targets.embedded(efforts.crowd)
+    wanted = [*targets.embedded(efforts.crowd), *family.targets(family.FILE)]
     return Section(_measured(efforts), wanted, beside=peers.versions(), missing=peers.missing())
 
 
@@ -35,6 +35,7 @@ def _measured(efforts: Efforts) -> list[Row]:
     return [
         *importing.rows(rounds=efforts.cycles.rounds * 2),
         *cycles.rows(efforts.cycles),
+        *family.on_a_file(efforts.cycles),
         *crowd.rows(efforts.cycles, efforts.crowd),
         *contention.rows(efforts.contention),
         *processes.rows(efforts.processes),

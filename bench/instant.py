@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from dibs.model.asks import Granted, Said
+from dibs.model.asks import Granted, Recalled, Said
 from dibs.model.guarantee import Guarantee
 from dibs.ports.store import Command, Reply
 
@@ -65,6 +65,9 @@ class InstantLocks:
     def acquire(self, name: str, ask: object) -> Command[Any]:
         return _answered_by(Granted(next(self._fences)))
 
+    def acquire_all(self, asks: Sequence[object]) -> Command[Any]:
+        return _answered_by([Granted(next(self._fences)) for _ in asks])
+
     def keep(self, asks: Sequence[object]) -> Command[Any]:
         return _answered_by([Said.KEPT for _ in asks])
 
@@ -78,6 +81,15 @@ class InstantLocks:
         raise NotImplementedError("nobody looks at what is not there")
 
     def held(self, prefix: str, limit: int) -> Command[Any]:
+        return _answered_by([])
+
+    def recall(self, name: str) -> Command[Any]:
+        return _answered_by(Recalled(time.time()))
+
+    def count(self, counts: Sequence[object]) -> Command[Any]:
+        return _answered_by(None)
+
+    def counted(self) -> Command[Any]:
         return _answered_by([])
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dibs.opening import connect
     from dibs.shadow import Shadowed
     from dibs.skipped import Skipped
+    from dibs.statistics import LockStats, Stats
 
 __version__ = "0.1.0.dev0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "LeaseLost",
     "Lock",
     "LockBusy",
+    "LockStats",
     "LockView",
     "NoFence",
     "Observer",
@@ -54,6 +56,7 @@ __all__ = [
     "Shadowed",
     "Skipped",
     "StaleFence",
+    "Stats",
     "StoreUnreachable",
     "Term",
     "Terms",
@@ -77,6 +80,7 @@ _HOMES = {
     "LeaseLost": "dibs.errors",
     "Lock": "dibs.lock",
     "LockBusy": "dibs.errors",
+    "LockStats": "dibs.statistics",
     "LockView": "dibs.model.views",
     "NoFence": "dibs.errors",
     "Observer": "dibs.events",
@@ -84,6 +88,7 @@ _HOMES = {
     "Shadowed": "dibs.shadow",
     "Skipped": "dibs.skipped",
     "StaleFence": "dibs.errors",
+    "Stats": "dibs.statistics",
     "StoreUnreachable": "dibs.errors",
     "Term": "dibs.leader",
     "Terms": "dibs.leader",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dibs.errors import StoreUnreachable
     from dibs.lease import Lease
     from dibs.lock import Lock
+    from dibs.options import JobOptions
     from dibs.runtime.engine import Engine
 
 OnConflict: TypeAlias = Literal["raise", "skip"]
@@ -54,6 +55,10 @@ class Manner:
         if on_conflict == "skip":
             return cls("skip", retries, pause, skips_outage=on_outage == "skip")
         return cls("raise", retries, pause)
+
+    def applied(self, options: JobOptions) -> JobOptions:
+        """The lock's keywords with what follows from this: a lock alone would not be skipped, so it is to be told."""
+        return {**options, "on_outage": "skip"} if self.skips_outage else options
 
 
 class Admission:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Self, Unpack
 
-from dibs.config import Config
+from dibs.config import ARGUMENT, Config
+from dibs.config.backend import local_store
 from dibs.errors import ConfigError
+from dibs.execution import Execution
 from dibs.family import LockFamily
 from dibs.keyed import Keyed
 from dibs.leader import Leadership
 from dibs.lock import Lock, TryLock
-from dibs.locked import Locked
 from dibs.model.names import namespace_fault
 from dibs.once import Remembering
 from dibs.options import LockOptions, TryOptions, request, try_request
 from dibs.oversight import Oversight
 from dibs.runtime.engine import Engine
 from dibs.shadow import ShadowReport
+from dibs.statistics import Statistics
 from dibs.token import Adoption
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Backend
 
 
-class Dibs(LockFamily, Remembering, Locked, Keyed, Adoption, Leadership, ShadowReport, Oversight):
+class Dibs(LockFamily, Remembering, Execution, Keyed, Adoption, Leadership, ShadowReport, Statistics, Oversight):
     """A client: locks by name on one store. Threads and event loops may share it."""
 
     def __init__(
@@ -45,10 +49,11 @@ class Dibs(LockFamily, Remembering, Locked, Keyed, Adoption, Leadership, ShadowR
         if fault := namespace_fault(namespace):
             raise ConfigError(f"namespace={namespace!r}: {fault}")
         self.namespace = namespace
-        self.config = config if config.namespace == namespace else config.but("argument", {"namespace": namespace})
-        self._constants, self._remembered = {}, {}
+        self.config = config if config.namespace == namespace else config.but(ARGUMENT, {"namespace": namespace})
+        self._constants, self._remembered, self._calls_unlocked = {}, {}, count()
         self._engine = Engine(backend, namespace=namespace, observers=tuple(observers), patience=config.patience)
-        self._engine.take_detours(config.on_outage, enabled=config.enabled, mode=config.mode)
+        local = partial(local_store, self.config)
+        self._engine.take_detours(config.on_outage, enabled=config.enabled, mode=config.mode, local=local)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -54,12 +54,20 @@ class CallAdmitted:
 
 @value
 class CallSkipped:
-    """A function was not called: somebody else has its lock ("busy"), it was "done" already, or there is an "outage"."""
+    """A function was not called: somebody else has its lock ("busy"), it was "done" before, or there is an "outage"."""
 
     name: str
     function: str
     why: str
     holder: str = ""
+
+
+@value
+class CalledUnlocked:
+    """A function was called without its lock, since `workflow.lock.enabled` is false. Only the first call is told."""
+
+    name: str
+    function: str
 
 
 @value
@@ -228,7 +236,7 @@ class WouldHaveFailed:
 
 @value
 class Stumbled:
-    """Something failed that nobody waits for: the keeper's round, or a callback of the user's."""
+    """Something failed that nobody waits for: the keeper's round, a callback of yours, or remembering a result."""
 
     doing: str
     error: str
@@ -241,6 +249,7 @@ Event = (
     | FoundBusy
     | CallAdmitted
     | CallSkipped
+    | CalledUnlocked
     | ReleasedNothing
     | Lost
     | HeldLong

@@ -59,9 +59,9 @@ class LockFamily:
         """Several locks, all or none: `with d.lock_all("acct:1", "acct:2") as leases`. Never deadlocks."""
         if not names:
             raise ConfigError("lock_all() needs at least one name")
+        wishes = [request(name, options, ttl=self.config.ttl) for name in names]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ConfigError(f"lock_all() was given {twice[0]!r} twice: name each lock once")
-        wishes = [request(name, options, ttl=self.config.ttl) for name in names]
         return LockAll(self._engine, wishes, options.get("on_lost"))
 
 
@@ -88,7 +88,9 @@ class RLock(Guard[Lease, "Hold | Denied | Reentry"]):
         within: Lease | None = None,
     ) -> None:
         super().__init__(engine, request, on_lost)
-        self._within = None if within is None else within.reentrant_hold(request.name)
+        if within is not None:
+            within.reentrant_hold(request.name)  # what is wrong with it is told here
+        self._within = within
 
     def acquire(self) -> Lease:
         """Take the lock without a block: the lease is yours to pass on and to release."""
@@ -113,11 +115,12 @@ class RLock(Guard[Lease, "Hold | Denied | Reentry"]):
         self, world: World, me: object, watchers: Watchers
     ) -> tuple[Bearer, Coroutine[Any, Any, Hold | Denied | Reentry]]:
         desk, wish = self._engine.desk, self._request
-        here = inside.holds_here(desk, wish.name, me) if self._within is None else [self._within]
+        by = self._within
+        here = inside.holds_here(desk, wish.name, me) if by is None else [by.reentrant_hold(wish.name)]
         for hold in here:
             bearer = hold.lives_by()
             if isinstance(bearer, Bearer) and hold.admits(wish, world.now()):
-                return bearer, _reentered(*self._engine.detours.home(hold, world), hold)
+                return bearer, _reentered(*self._engine.detours.home(hold, world), hold, watchers)
         bearer = Bearer()
         if self._detour is not None:
             return bearer, self._detour.taking(world, wish, inside=here, watchers=watchers, bearer=bearer)
@@ -134,8 +137,8 @@ class RLock(Guard[Lease, "Hold | Denied | Reentry"]):
         return (taken,) if isinstance(taken, Hold) else ()
 
 
-async def _reentered(world: World, desk: Desk, hold: Hold) -> Reentry:
-    return Reentry(hold, await locking.reenter(world, desk, hold))
+async def _reentered(world: World, desk: Desk, hold: Hold, watchers: Watchers) -> Reentry:
+    return Reentry(hold, await locking.reenter(world, desk, hold, watchers=watchers))
 
 
 class RWLock:

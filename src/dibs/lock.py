@@ -71,8 +71,13 @@ class Guard(Generic[LeaseT, TakenT]):
         body = world.body()
         me = body.task or inside.actor()
         bearer, taking = self._taking(world, me, (body.stop, *self._watchers))
-        taken = await taking
-        lease = self._granted(bearer, taken)
+        try:
+            taken = await taking
+            lease = self._granted(bearer, taken)
+        except BaseException as error:
+            if (loss := body.leave(error)) is not None:  # lost on the way in
+                raise loss from None
+            raise
         self._entered(me, lease, taken, body)
         return lease
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from functools import partial, wraps
-from inspect import isawaitable, iscoroutine, signature
-from typing import TYPE_CHECKING, Any, Literal, Never, ParamSpec, Protocol, TypeVar, Unpack, overload
+from inspect import iscoroutine, signature
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, Unpack, overload
 from warnings import warn
 
 from dibs.admission import RETRY_DELAY, Admission, Manner, OnConflict
 from dibs.errors import ConfigError
 from dibs.lock import Lock
 from dibs.model.duration import Duration, seconds
-from dibs.model.function import Function, guard_fault, is_async
+from dibs.model.function import Function, guard_fault
 from dibs.model.names import lock_fault
 from dibs.model.template import Template
-from dibs.options import JobOptions, LockOptions, request
+from dibs.options import JobOptions, LockOptions, refuse_unknown, request
 from dibs.skipped import Skipped
 
 if TYPE_CHECKING:
-    from asyncio import Future
     from collections.abc import Callable, Coroutine
 
     from dibs.config import Config
+    from dibs.model.policy import OnOutageOfJob
     from dibs.model.template import Args, Kwargs
     from dibs.runtime.engine import Engine
 
@@ -31,6 +31,9 @@ Owner = TypeVar("Owner")
 Kept = TypeVar("Kept", bound="Callable[..., object] | classmethod[Any, ..., Any]")
 
 TTL = 60.0
+
+_BESIDE = frozenset({"on_conflict", "retries", "retry_delay"})
+"""What can be said beside a lock's own keywords."""
 _METHODS: tuple[Any, ...] = (staticmethod, classmethod)
 
 
@@ -110,47 +113,9 @@ class Locked:
         and the call gives `Skipped` where somebody else has it, after so many `retries`.
         """
         refuse_nameless(template)
-        on_outage = options.get("on_outage") or self._engine.detours.on_outage
-        manner = Manner.of(on_conflict, retries, retry_delay, on_outage=on_outage)
+        refuse_unknown(options, beside=_BESIDE)
+        manner = Manner.of(on_conflict, retries, retry_delay, on_outage=self._on_outage(options))
         return for_methods_too(partial(self._guarded, template, manner, self._terms(manner, options)))
-
-    @overload
-    def execute_with_lock(
-        self, name: str, fn: Callable[[], Coroutine[Any, Any, Any]], **options: Unpack[JobOptions]
-    ) -> Never: ...
-    @overload
-    def execute_with_lock(self, name: str, fn: Callable[[], T], **options: Unpack[JobOptions]) -> T | Skipped: ...
-    def execute_with_lock(self, name: str, fn: Callable[[], Any], **options: Unpack[JobOptions]) -> Any:
-        """Call it under the lock and give its value, or `Skipped` if somebody else has it. It waits only if told to."""
-        _refuse_generator(name, fn)
-        if is_async(fn):
-            raise ConfigError(f"{Function.of(fn)} is async: await aexecute_with_lock({name!r}, ...) instead")
-        admission = self._admission(name, fn, options)
-        if not self.config.workflow_enabled:
-            return finished(fn())
-        with admission as skipped:
-            return finished(fn()) if skipped is None else skipped
-
-    @overload
-    async def aexecute_with_lock(
-        self, name: str, fn: Callable[[], Coroutine[Any, Any, T]], **options: Unpack[JobOptions]
-    ) -> T | Skipped: ...
-    @overload  # for a Future, not for all that can be awaited: mypy could not tell that from a Coroutine
-    async def aexecute_with_lock(
-        self, name: str, fn: Callable[[], Future[T]], **options: Unpack[JobOptions]
-    ) -> T | Skipped: ...
-    @overload
-    async def aexecute_with_lock(
-        self, name: str, fn: Callable[[], T], **options: Unpack[JobOptions]
-    ) -> T | Skipped: ...
-    async def aexecute_with_lock(self, name: str, fn: Callable[[], Any], **options: Unpack[JobOptions]) -> Any:
-        """Call it under the lock and give its value, or `Skipped` if somebody else has it. It waits only if told to."""
-        _refuse_generator(name, fn)
-        admission = self._admission(name, fn, options)
-        if not self.config.workflow_enabled:
-            return await _awaited(fn())
-        async with admission as skipped:
-            return await _awaited(fn()) if skipped is None else skipped
 
     def _guarded(
         self, text: str, manner: Manner, options: JobOptions, function: Callable[..., Any]
@@ -194,11 +159,13 @@ class Locked:
         terms: JobOptions = {"ttl": TTL, **options}
         if "wait" not in terms and (manner.retries or manner.is_skipping):
             terms["wait"] = 0
-        if manner.skips_outage:
-            terms["on_outage"] = "skip"
+        terms = manner.applied(terms)
         self._lock("any", terms)
         _refuse_contradictions(manner, terms)
         return terms
+
+    def _on_outage(self, options: JobOptions) -> OnOutageOfJob:
+        return options.get("on_outage") or self._engine.detours.on_outage
 
     def _lock(self, name: str, options: JobOptions) -> Lock:
         wish = request(name, options, ttl=self.config.ttl, may_skip=True)
@@ -215,15 +182,6 @@ class Locked:
                 "Give each a name of its own, or lock inside of them if that is what you want",
                 stacklevel=5,
             )
-
-    def _admission(self, name: str, fn: Callable[..., Any], options: JobOptions) -> Admission:
-        on_outage = options.get("on_outage") or self._engine.detours.on_outage
-        manner = Manner("skip", skips_outage=on_outage == "skip")
-        terms: JobOptions = {"ttl": self.config.workflow_ttl, "wait": self.config.workflow_wait, **options}
-        if manner.skips_outage:
-            terms["on_outage"] = "skip"
-        lock = self._lock(name, terms)
-        return Admission(self._engine, lock, manner=manner, function=Function.of(fn).name)
 
 
 def _refuse_contradictions(manner: Manner, options: JobOptions) -> None:
@@ -278,12 +236,6 @@ def _name(template: Template, function: Function, args: Args, kwargs: Kwargs) ->
         raise TypeError(f"{function.name}() is {lacking}") from None
 
 
-def _refuse_generator(name: str, fn: object) -> None:
-    """And whatever else cannot be called under a lock; a class can: what is made of it is its value."""
-    if not isinstance(fn, type) and (fault := guard_fault(fn)):
-        raise ConfigError(f"{fn!r} cannot be called under {name!r}: it {fault}")
-
-
 def finished(result: T) -> T:
     """The result of a call that is over; of a coroutine it would only be the beginning."""
     if iscoroutine(result):
@@ -293,7 +245,3 @@ def finished(result: T) -> T:
             "Lock the async function itself, or use aexecute_with_lock()"
         )
     return result
-
-
-async def _awaited(result: Any) -> Any:
-    return await result if isawaitable(result) else result

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from dibs.admission import Manner
 from dibs.errors import ConfigError
@@ -15,11 +16,8 @@ from dibs.turn import Errand, Glance, Once, Shared, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import tzinfo
 
     from dibs.model.template import Args, Kwargs
-
-T = TypeVar("T")
 
 SHORTEST_MEMORY, MEMORY = 60.0, 10
 """How long a shared result is kept for those who wait for it: so many seconds, or so many TTLs if that is longer."""
@@ -32,7 +30,7 @@ class Remembering(Locked):
         self,
         template: str,
         *,
-        per: Duration | Literal["month"],
+        per: Duration,
         tz: str | tzinfo | None = None,
         since: Literal["success"] | None = None,
         remember: bool = False,
@@ -104,8 +102,7 @@ def _windows(per: object, tz: object, since: object) -> Window:
 
 
 def _zone(tz: object) -> tzinfo | None:
-    from datetime import tzinfo  # noqa: PLC0415 - needed by few, as is all of this
-    from zoneinfo import ZoneInfo  # noqa: PLC0415
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - needed by few
 
     if tz is None or isinstance(tz, tzinfo):
         return tz

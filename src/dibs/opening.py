@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from dibs.client import Dibs
 from dibs.config import DEFAULT
+from dibs.config.backend import own_store
 from dibs.config.resolution import resolved
 from dibs.errors import ConfigError
 from dibs.events import ChoseEmbedded, ConfigNotice
 from dibs.observe.logs import LogReader
-from dibs.stores import open_client, open_store
+from dibs.stores import open_client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,10 +75,7 @@ def _refuse_nonsense(url: object) -> None:
 def _backend(url: str | OwnClient | None, config: Config) -> Backend:
     if not (url is None or isinstance(url, str)):
         return open_client(url)
-    try:
-        return open_store(config.url or "")
-    except ConfigError as fault:
-        raise ConfigError(f"url ({config.source('url')}): {fault}") from fault
+    return own_store(config)
 
 
 def _refuse_island(backend: Backend, config: Config) -> None:

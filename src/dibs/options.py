@@ -87,6 +87,12 @@ def request(
     return Request(checked_name(name), *terms, on_outage=_policy(on_outage, may_skip=may_skip))
 
 
+def refuse_unknown(options: Mapping[str, object], *, beside: frozenset[str]) -> None:
+    """Refuse a keyword that no lock has; those that its caller knows beside them are named, too."""
+    if not options.keys() <= _OF_A_LOCK:
+        raise _unknown(options, _OF_A_LOCK | beside)
+
+
 def try_request(name: str, options: TryOptions, *, ttl: float = TTL) -> Request:
     """The same for one who does not wait."""
     if not options.keys() <= _OF_A_TRY:

@@ -28,7 +28,7 @@ class Skipped:
     purpose: str = ""
     """What for, if the holder said so."""
     since: float | None = None
-    """Since when, in epoch seconds of the store's clock."""
+    """Since when it is held, or when it was done, in epoch seconds of the store's clock."""
     ttl_left: float | None = None
     """For how many seconds the holder has it, unless it is renewed."""
 
@@ -44,7 +44,7 @@ class Skipped:
             case "busy":
                 return f"held by {self.holder or 'somebody else'}{self._details()}"
             case "done":
-                return f"already done{f' by {self.holder}' if self.holder else ''}"
+                return f"already done{f' by {self.holder}' if self.holder else ''}{self._at('at')}"
             case "outage":
                 return "the store cannot be reached, and it was not to run without it"
 
@@ -56,8 +56,10 @@ class Skipped:
 
     def _details(self) -> str:
         purpose = f" for {self.purpose!r}" if self.purpose else ""
-        since = f", since {datetime.fromtimestamp(self.since, UTC):%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
-        return f"{purpose}{since}{self._left()}"
+        return f"{purpose}{self._at('since')}{self._left()}"
+
+    def _at(self, word: str) -> str:
+        return f", {word} {datetime.fromtimestamp(self.since, UTC):%Y-%m-%d %H:%M:%S} UTC" if self.since else ""
 
     def _left(self) -> str:
         if self.ttl_left is None:

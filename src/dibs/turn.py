@@ -159,9 +159,8 @@ class Turn:
     def noted(self, result: T) -> T:
         """The same result; that it was had will be remembered when the lock is given back."""
         if self._claim is not None and self._claim.sight is not None:
-            claimed_at, done_at = self._claim.moments(boottime())
-            until, text = self._errand.until(claimed_at, done_at), self._text(result)
-            if text is not None and until > done_at:
+            until, text = self._errand.until(*self._claim.moments(boottime())), self._text(result)
+            if text is not None:
                 self._admission.lease.leave_behind(Memo(text, until))
         return result
 

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,6 +68,12 @@ def test_fences_come_from_the_clock_and_rise(d: Dibs, visit: Visit) -> None:
     assert before <= fences[0] <= int(time.time() * 1_000_000) + 1
 
 
+def test_fences_rise_also_while_the_clock_stands_still(d: Dibs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dibs.runtime.detour.time", SimpleNamespace(time=lambda: 1_000.0))
+    fences = [by_thread(d, "a", lambda lease: lease.fence) for _ in range(3)]
+    assert fences == [1_000_000_000, 1_000_000_001, 1_000_000_002]
+
+
 def test_threads_never_get_the_same_fence(d: Dibs) -> None:
     fences = list[int]()
 
@@ -107,7 +114,7 @@ def test_a_closed_client_gives_no_locks_all_the_same(d: Dibs) -> None:
         d.lock("a").acquire()
 
 
-def test_it_can_be_said_at_the_front_door(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_can_be_said_at_the_front_door() -> None:
     with dibs.connect("memory://off", enabled=False, quiet=True) as d, d.lock("a"), d.lock("a"):
         pass
     with dibs.connect("memory://on", quiet=True) as d, d.lock("a"), pytest.raises(dibs.SelfDeadlock):

@@ -10,7 +10,7 @@ import pytest
 
 from dibs import ConfigError, Dibs, Skipped
 from dibs.config import Config
-from dibs.events import CallAdmitted, CallSkipped, JoinedQueue
+from dibs.events import CallAdmitted, CalledUnlocked, CallSkipped, JoinedQueue
 from dibs.ports.wire import Backend
 from dibs.testing.contract import Diary
 from tests.client.others import somebody_else
@@ -100,3 +100,24 @@ def test_the_configuration_says_how_long_and_whether_at_all(backend: Backend) ->
         assert asyncio.run(d.aexecute_with_lock("a", lambda: "ran")) == "ran"
         with pytest.raises(ConfigError, match="names no lock"):
             d.execute_with_lock("", list)
+
+
+def retry_failed_steps() -> int:
+    return 2
+
+
+@pytest.mark.parametrize("verb", ["execute_with_lock", "aexecute_with_lock"])
+def test_that_there_is_no_lock_is_told_once_by_each_client(backend: Backend, diary: Diary, verb: str) -> None:
+    for _ in range(2):
+        with Dibs(backend, config=Config(workflow_enabled=False), observers=[diary]) as d:
+            for name in ("retry-scheduler", "timeout-scheduler"):
+                done: Any = getattr(d, verb)(name, retry_failed_steps)
+                assert (asyncio.run(done) if verb.startswith("a") else done) == 2
+    told = CalledUnlocked("retry-scheduler", f"{__name__}.retry_failed_steps")
+    assert diary.events == [told, told]
+
+
+def test_a_client_that_executes_nothing_has_nothing_to_tell(backend: Backend, diary: Diary) -> None:
+    with Dibs(backend, config=Config(workflow_enabled=False), observers=[diary]) as d, d.lock("a"):
+        pass
+    assert not diary.of(CalledUnlocked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import subprocess
 import sys
@@ -18,6 +19,8 @@ import pytest
 from dibs import ConfigError, Dibs, LeaseLost, StoreUnreachable
 from dibs.events import Abandoned, Acquired, Lost, Released, ReleasedNothing
 from dibs.keyed import FEW, NOT_OURS, OVER
+from dibs.observe.logs import LogReader
+from dibs.ports.wire import Backend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage
 from tests.chaos.children import ended_well, in_a_fork
@@ -82,6 +85,17 @@ def test_it_is_not_renewed_and_then_another_may_have_it(d: Dibs, one: Verb, diar
     assert lease.lost
     d.lock("cron:x", wait=10).acquire().release()
     assert not diary.of(Abandoned)
+
+
+def test_a_time_that_is_over_as_planned_is_no_error_in_the_log(
+    backend: Backend, diary: Diary, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "dibs"), Dibs(backend, observers=[LogReader(), diary]) as d:
+        lease = d.acquire_lock("cron:x", SHORT)
+        assert lease is not None
+        diary.wait_for(Lost, 1)
+        planned = f"'cron:x' (fence {lease.fence}) ran out as planned: its TTL is over and it was not to be renewed"
+    assert caplog.record_tuples == [("dibs", logging.INFO, planned)]
 
 
 def test_what_was_never_taken_is_not_released_but_told(d: Dibs, one: Verb, diary: Diary) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import dibs
 from dibs import ClientClosed, ConfigError, Dibs, LeaseLost, SelfDeadlock, Term
+from dibs.config import Config
 from dibs.events import Abandoned, Acquired, CampaignStalled, JoinedQueue, Lost, Released, Stumbled
 from dibs.model.request import PATIENCE
 from dibs.ports.wire import Backend
@@ -548,8 +549,7 @@ class TestOutage:
     def test_a_client_that_goes_on_without_its_store_does_not_lead_without_it(
         self, outage: Outage, diary: Diary
     ) -> None:
-        with Dibs(outage, observers=[diary]) as d:
-            d._engine.take_detours("open", enabled=True, mode="normal")
+        with Dibs(outage, observers=[diary], config=Config(on_outage="open")) as d:
             outage.trouble = "refused"
             led = SimpleQueue[Term]()
             thread = threading.Thread(target=lambda: led.put(next(d.leader("billing").terms())))
@@ -561,8 +561,7 @@ class TestOutage:
             thread.join()
 
     def test_a_client_that_takes_no_locks_leads_at_once(self, outage: Outage) -> None:
-        with Dibs(outage) as d:
-            d._engine.take_detours("closed", enabled=False, mode="normal")
+        with Dibs(outage, config=Config(enabled=False)) as d:
             outage.trouble = "refused"
             ended = SimpleQueue[str]()
             fences: list[int] = []

@@ -189,6 +189,7 @@ def test_closing_does_not_release_what_is_just_being_entered() -> None:
 
 def test_the_keeper_s_thread_ends_when_nothing_is_left_to_look_after(d: Dibs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dibs.runtime.keeper.IDLE", 0.05)
+    monkeypatch.setattr("dibs.flows.counting.EVERY", 0.05)
     lease = d.lock("a", ttl=30).acquire()
     keeper = d._engine._keeper._thread
     assert keeper is not None

@@ -3,54 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta, timezone
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dibs import ConfigError, Dibs, LeaseLost, Skipped
-from dibs.events import CallAdmitted, CallSkipped, JoinedQueue, Stumbled
-from dibs.model.note import LONGEST_NOTE
-from dibs.stores.memory import MemoryBackend
+from dibs.events import CallAdmitted, CallSkipped, JoinedQueue
 from dibs.testing.contract import Diary
 from tests.client.others import Async, Blocking, Colour, somebody_else
+
+LONG = "366d"
+"""So long that no test meets the end of a window."""
 
 
 @pytest.fixture
 def d(anywhere: Dibs) -> Dibs:
     return anywhere
-
-
-class Clock:
-    """The store's, which only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC).timestamp()
-
-    def __call__(self) -> float:
-        return self.now
-
-    def at(self, text: str) -> None:
-        self.now = datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def clocked(clock: Clock, diary: Diary) -> Iterator[Dibs]:
-    """A client of a store whose clock is ours."""
-    with Dibs(MemoryBackend(clock=clock), observers=[diary]) as client:
-        yield client
 
 
 class Work:
@@ -70,7 +46,7 @@ class Work:
 
 def test_the_second_call_of_a_window_is_skipped_and_says_so(d: Dibs, colour: Colour, diary: Diary) -> None:
     work = Work()
-    digest = colour.of(d.once("digest:{key}", per="1d"), work)
+    digest = colour.of(d.once("digest:{key}", per=LONG), work)
     assert digest("ann") == "ANN"
     made_at = datetime.now(UTC).timestamp()
     skipped = digest("ann")
@@ -91,7 +67,7 @@ def test_the_second_call_of_a_window_is_skipped_and_says_so(d: Dibs, colour: Col
 def test_a_run_that_raises_frees_its_window(d: Dibs, colour: Colour) -> None:
     work = Work()
     work.fails = 2
-    digest = colour.of(d.once("digest:{key}", per="1d"), work)
+    digest = colour.of(d.once("digest:{key}", per=LONG), work)
     for _ in range(2):
         with pytest.raises(KeyError, match="ann"):
             digest("ann")
@@ -101,7 +77,7 @@ def test_a_run_that_raises_frees_its_window(d: Dibs, colour: Colour) -> None:
 
 def test_a_result_that_is_false_is_a_success(d: Dibs, colour: Colour) -> None:
     calls: list[str] = []
-    digest = colour.of(d.once("digest:{key}", per="1d"), calls.append)
+    digest = colour.of(d.once("digest:{key}", per=LONG), calls.append)
     assert digest("ann") is None
     assert digest("ann").why == "done"
     assert calls == ["ann"]
@@ -109,7 +85,7 @@ def test_a_result_that_is_false_is_a_success(d: Dibs, colour: Colour) -> None:
 
 def test_while_another_is_at_it_a_call_is_skipped_and_says_who(d: Dibs, colour: Colour) -> None:
     work = Work()
-    digest = colour.of(d.once("digest:{key}", per="1d"), work)
+    digest = colour.of(d.once("digest:{key}", per=LONG), work)
     with somebody_else(d, "digest:ann", purpose="mail"):
         skipped = digest("ann")
     assert (skipped.why, skipped.purpose) == ("busy", "mail")
@@ -129,12 +105,10 @@ def test_one_who_waits_finds_it_done_or_does_it(d: Dibs, colour: Colour, diary: 
         return "first"
 
     def attempt() -> None:
-        try:
-            Blocking.of(d.once("digest:{key}", per="1d"), first)("ann")
-        except KeyError:
-            pass
+        with suppress(KeyError):
+            Blocking.of(d.once("digest:{key}", per=LONG), first)("ann")
 
-    digest, found = colour.of(d.once("digest:{key}", per="1d", wait="20s"), str.upper), list[Any]()
+    digest, found = colour.of(d.once("digest:{key}", per=LONG, wait="20s"), str.upper), list[Any]()
     earlier, later = threading.Thread(target=attempt), threading.Thread(target=lambda: found.append(digest("ann")))
     earlier.start()
     assert begun.wait(20)
@@ -153,12 +127,12 @@ def test_a_lost_lease_is_told_and_its_window_is_free(d: Dibs) -> None:
         assert view.held is not None
         d.force_release(view.name, fence=view.held.fence)
 
-    @d.once("job:{key}", per="1d")
+    @d.once("job:{key}", per=LONG)
     def work(key: str) -> str:
         evict()
         return "too late"
 
-    @d.once("job:{key}", per="1d")
+    @d.once("job:{key}", per=LONG)
     async def awork(key: str) -> str:
         evict()
         await asyncio.Event().wait()
@@ -168,13 +142,13 @@ def test_a_lost_lease_is_told_and_its_window_is_free(d: Dibs) -> None:
         work("a")
     with pytest.raises(LeaseLost, match="by force"):
         asyncio.run(awork("a"))
-    assert Blocking.of(d.once("job:{key}", per="1d"), str.upper)("a") == "A"
+    assert Blocking.of(d.once("job:{key}", per=LONG), str.upper)("a") == "A"
 
 
 def test_calling_itself_is_skipped_and_not_done_twice(d: Dibs) -> None:
     inner: list[object] = []
 
-    @d.once("job", per="1d")
+    @d.once("job", per=LONG)
     def work() -> str:
         inner.append(work())
         return "outer"
@@ -209,154 +183,13 @@ def test_methods_and_functions_keep_their_names(d: Dibs) -> None:
     assert (Mailer.send.__name__, Mailer.send.__doc__) == ("send", "Sends it.")
 
 
-# --- windows -------------------------------------------------------------------------------------------------------
-
-
-def test_a_window_ends_with_the_calendar_of_the_store(clocked: Dibs, clock: Clock, colour: Colour) -> None:
-    hourly = colour.of(clocked.once("job:{key}", per="1h"), str.upper)
-    clock.at("2026-03-04 05:59:58")
-    assert hourly("a") == "A"
-    clock.at("2026-03-04 05:59:59.999")
-    assert hourly("a").why == "done"
-    clock.at("2026-03-04 06:00:00")
-    assert hourly("a") == "A"
-    assert hourly("a").why == "done"
-
-
-def test_a_run_belongs_to_the_window_in_which_it_was_claimed(clocked: Dibs, clock: Clock, colour: Colour) -> None:
-    def body(key: str) -> str:
-        clock.at("2026-03-04 06:00:01")
-        return key.upper()
-
-    clock.at("2026-03-04 05:59:59")
-    assert colour.of(clocked.once("job:{key}", per="1h"), body)("a") == "A"
-    assert colour.of(clocked.once("job:{key}", per="1h"), str.upper)("a") == "A", "another window has begun"
-
-
-@pytest.mark.parametrize(
-    ("options", "last", "first"),
-    [
-        ({"per": "1d"}, "2026-03-28 23:59:59", "2026-03-29 00:00:00"),
-        ({"per": "1d", "tz": "Europe/Berlin"}, "2026-03-29 21:59:59", "2026-03-29 22:00:00"),
-        ({"per": "1d", "tz": timezone(timedelta(hours=2))}, "2026-03-28 21:59:59", "2026-03-28 22:00:00"),
-        ({"per": "1w"}, "2026-03-29 23:59:59", "2026-03-30 00:00:00"),
-        ({"per": "month"}, "2026-03-31 23:59:59", "2026-04-01 00:00:00"),
-        ({"per": "month", "tz": "Europe/Berlin"}, "2026-03-31 21:59:59", "2026-03-31 22:00:00"),
-    ],
-)
-def test_windows_of_a_place(clocked: Dibs, clock: Clock, options: dict[str, Any], last: str, first: str) -> None:
-    daily = Blocking.of(clocked.once("job:{key}", **options), str.upper)
-    clock.at("2026-03-28 23:30:00" if "Berlin" in str(options) else "2026-03-28 20:30:00")
-    assert daily("a") == "A"
-    clock.at(last)
-    assert daily("a").why == "done"
-    clock.at(first)
-    assert daily("a") == "A"
-
-
-def test_the_long_day_and_the_short_one_have_one_run_each(clocked: Dibs, clock: Clock) -> None:
-    daily = Blocking.of(clocked.once("job:{key}", per="1d", tz="Europe/Berlin"), str.upper)
-    for begins, hours in (("2026-03-28 23:00", 23), ("2026-10-24 22:00", 25)):
-        clock.at(begins)
-        runs = 0
-        for _ in range(hours * 4):
-            runs += daily("a") == "A"
-            clock.now += 900
-        assert runs == 1
-        assert daily("a") == "A", "the next day has begun"
-
-
-def test_since_the_last_success_counts_from_its_end(clocked: Dibs, clock: Clock, colour: Colour) -> None:
-    warm = colour.of(clocked.once("warm:{key}", per="5m", since="success"), str.upper)
-    clock.at("2026-03-04 05:04:59")
-    assert warm("a") == "A"
-    clock.at("2026-03-04 05:09:58")
-    assert warm("a").why == "done"
-    clock.at("2026-03-04 05:10:01")
-    assert warm("a") == "A"
-
-
-@pytest.mark.parametrize("ahead", [-86400.0, 86400.0])
-def test_the_clock_of_a_client_does_not_matter(clocked: Dibs, colour: Colour, ahead: float, monkeypatch: Any) -> None:
-    monkeypatch.setattr("time.time", lambda now=datetime.now(UTC).timestamp(): now + ahead)
-    daily = colour.of(clocked.once("job:{key}", per="1h"), str.upper)
-    assert daily("a") == "A"
-    skipped = daily("a")
-    assert (skipped.why, skipped.since) == ("done", Clock().now)
-
-
-# --- results -------------------------------------------------------------------------------------------------------
-
-
-def test_a_remembered_result_is_given_instead(d: Dibs, colour: Colour, diary: Diary) -> None:
-    calls: list[str] = []
-
-    def rates(key: str) -> dict[str, Any]:
-        calls.append(key)
-        return {"day": key, "rates": (1.5, None), 7: "ü\n"}
-
-    daily = colour.of(d.once("rates:{key}", per="1d", remember=True), rates)
-    assert daily("monday") == {"day": "monday", "rates": (1.5, None), 7: "ü\n"}
-    assert daily("monday") == {"day": "monday", "rates": [1.5, None], "7": "ü\n"}
-    assert calls == ["monday"]
-    assert [told.why for told in diary.of(CallSkipped)] == ["done"]
-
-
-def test_a_remembered_none_is_none(d: Dibs, colour: Colour) -> None:
-    calls: list[str] = []
-    daily = colour.of(d.once("rates:{key}", per="1d", remember=True), calls.append)
-    assert (daily("monday"), daily("monday"), calls) == (None, None, ["monday"])
-
-
-def test_who_did_not_ask_for_results_is_given_none(d: Dibs) -> None:
-    assert Blocking.of(d.once("rates:{key}", per="1d", remember=True), str.upper)("a") == "A"
-    assert Blocking.of(d.once("rates:{key}", per="1d"), str.upper)("a").why == "done"
-
-
-def test_a_result_that_was_not_kept_cannot_be_given(d: Dibs) -> None:
-    assert Blocking.of(d.once("rates:{key}", per="1d"), str.upper)("a") == "A"
-    assert Blocking.of(d.once("rates:{key}", per="1d", remember=True), str.upper)("a").why == "done"
-
-
-LOOP: list[Any] = []
-LOOP.append(LOOP)
-
-
-@pytest.mark.parametrize(
-    ("result", "says"),
-    [
-        ({1, 2}, "JSON has no words for set"),
-        (Path("a"), "JSON has no words for pathlib"),
-        (LOOP, "JSON has no words for list: Circular"),
-        ("x" * LONGEST_NOTE, "str of .* bytes is longer than 65536"),
-    ],
-    ids=["set", "path", "loop", "long"],
-)
-def test_a_result_that_cannot_be_remembered_is_given_and_the_window_is_done(
-    d: Dibs, colour: Colour, diary: Diary, result: object, says: str
-) -> None:
-    daily = colour.of(d.once("rates:{key}", per="1d", remember=True), lambda _: result)
-    assert daily("monday") is result
-    assert daily("monday").why == "done"
-    [told] = diary.of(Stumbled)
-    assert told.doing.startswith("remembering the result of tests.client.others.")
-    assert told.doing.endswith("for 'rates:monday'")
-    assert re.search(says, told.error)
-
-
-def test_a_result_up_to_the_limit_is_remembered(d: Dibs) -> None:
-    text = "x" * (LONGEST_NOTE - 200)
-    daily = Blocking.of(d.once("rates:{key}", per="1d", remember=True), lambda _: text)
-    assert (daily("a"), daily("a")) == (text, text)
-
-
 # --- many at once --------------------------------------------------------------------------------------------------
 
 
 def test_of_many_threads_one_succeeds(d: Dibs) -> None:
     work = Work()
     work.fails = 3
-    digest, together = Blocking.of(d.once("digest:{key}", per="1d", wait="20s"), work), threading.Barrier(16)
+    digest, together = Blocking.of(d.once("digest:{key}", per=LONG, wait="20s"), work), threading.Barrier(16)
 
     def attempt(_: int) -> object:
         together.wait()
@@ -375,7 +208,7 @@ def test_of_many_threads_one_succeeds(d: Dibs) -> None:
 def test_of_many_tasks_one_succeeds(d: Dibs) -> None:
     work = Work()
 
-    @d.once("digest:{key}", per="1d", wait="20s")
+    @d.once("digest:{key}", per=LONG, wait="20s")
     async def digest(key: str) -> str:
         await asyncio.sleep(0)
         return work(key)
@@ -395,7 +228,7 @@ WORKER = """
 import sys, dibs
 d = dibs.connect(sys.argv[1], quiet=True)
 
-@d.once("digest:{key}", per="1d", wait="20s", ttl=sys.argv[2], remember=True)
+@d.once("digest:{key}", per="366d", wait="20s", ttl=sys.argv[2], remember=True)
 def digest(key):
     print("in", flush=True)
     sys.stdin.readline()
@@ -478,16 +311,16 @@ def test_what_makes_no_sense_is_told_where_it_is_said(d: Dibs, options: dict[str
 def test_what_no_call_could_fill_is_told_where_it_is_said(d: Dibs) -> None:
     once: Any = d.once
     with pytest.raises(ConfigError, match=r"\{user\} is no parameter: there are key"):
-        Blocking.of(once("job:{user}", per="1d"), str.upper)
+        Blocking.of(once("job:{user}", per=LONG), str.upper)
     with pytest.raises(ConfigError, match="names no lock"):
-        once(str.upper, per="1d")
+        once(str.upper, per=LONG)
     with pytest.raises(ConfigError, match="is a generator"):
-        once("job", per="1d")(lambda: (yield))
-    once("report", per="1d")(str.upper)
+        once("job", per=LONG)(lambda: (yield))
+    once("report", per=LONG)(str.upper)
     with pytest.warns(UserWarning, match="are both locked by 'report'"):
-        once("report", per="1d")(str.lower)
+        once("report", per=LONG)(str.lower)
 
 
 def test_both_colours_know_of_one_another(d: Dibs) -> None:
-    decorate = d.once("job:{key}", per="1d", remember=True)
+    decorate = d.once("job:{key}", per=LONG, remember=True)
     assert Blocking.of(decorate, str.upper)("a") == Async.of(decorate, str.lower)("a") == "A"

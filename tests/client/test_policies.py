@@ -16,6 +16,7 @@ from dibs.errors import StoreRefused
 from dibs.events import Acquired, PolicyOver, PolicyUsed, Released
 from dibs.flows.outage import Outage as Met
 from dibs.runtime.clock import boottime
+from dibs.stores import EMBEDDED
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage, Trouble
@@ -28,9 +29,8 @@ TROUBLES: list[Trouble] = ["refused", "asks lost", "answers lost"]
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """This machine's own store, of which each test has one."""
-    url = f"sqlite:///{tmp_path}/local.sqlite"
-    monkeypatch.setenv("DIBS_LOCAL_URL", url)
-    return url
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return EMBEDDED
 
 
 @pytest.fixture
@@ -305,16 +305,14 @@ class TestWrongUse:
         with pytest.raises(ConfigError, match="on_outage='ajar': say 'closed', 'open' or 'local'"):
             d.lock("a", on_outage="ajar")  # type: ignore[arg-type]
 
-    def test_a_local_store_that_cannot_be_is_told_before_the_outage(
-        self, outage: Outage, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("DIBS_LOCAL_URL", "sqlite:////nowhere/at/all/dibs.sqlite")
-        with Dibs(outage) as d:
+    def test_a_local_store_that_cannot_be_is_told_before_the_outage(self, outage: Outage) -> None:
+        nowhere = "sqlite:////nowhere/at/all/dibs.sqlite"
+        with Dibs(outage, config=Config(local_url=nowhere)) as d:
             d.lock("a", on_outage="open")
-            with pytest.raises(ConfigError, match="no embedded store at /nowhere/at/all"):
+            with pytest.raises(ConfigError, match=r"local_url \(argument\): no embedded store at /nowhere/at/all"):
                 d.lock("a", on_outage="local")
         with pytest.raises(ConfigError, match="no embedded store"):
-            Dibs(outage, config=Config(on_outage="local"))
+            Dibs(outage, config=Config(on_outage="local", local_url=nowhere))
 
     def test_a_store_that_is_local_already_has_no_other_to_fall_back_to(self, here: str) -> None:
         with dibs.connect(here, on_outage="local", quiet=True) as d:

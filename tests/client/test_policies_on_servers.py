@@ -40,7 +40,7 @@ def server_kind() -> Kind:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine's own store, of which each test has one."""
-    monkeypatch.setenv("DIBS_LOCAL_URL", f"sqlite:///{tmp_path}/local.sqlite")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import dibs
 from dibs import ConfigError, Dibs, Lease, NoFence, Shadowed
 from dibs.config import Config
 from dibs.events import Abandoned, Lost, PolicyOver, Stumbled, WouldHaveFailed, WouldHaveSkipped, WouldHaveWaited
+from dibs.flows.counting import Tally
 from dibs.flows.shadowing import LONGEST_DELAY
 from dibs.model.counts import MOST_NAMES, OTHERS
 from dibs.runtime.clock import boottime
-from dibs.runtime.tally import Tally
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage, Trouble

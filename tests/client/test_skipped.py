@@ -21,6 +21,10 @@ from dibs import Skipped
         (Skipped("a", holder="x", since=0.0, ttl_left=-0.5), "<Skipped 'a': held by x, 0ms left unless renewed>"),
         (Skipped("a", "done"), "<Skipped 'a': already done>"),
         (Skipped("a", "done", "host:7"), "<Skipped 'a': already done by host:7>"),
+        (
+            Skipped("a", "done", "host:7", since=1_000_000_000.0),
+            "<Skipped 'a': already done by host:7, at 2001-09-09 01:46:40 UTC>",
+        ),
         (Skipped("a", "outage"), "<Skipped 'a': the store cannot be reached, and it was not to run without it>"),
     ],
 )

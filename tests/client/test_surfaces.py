@@ -23,6 +23,7 @@ TWINS = [
             "acquire_lock",
             "release_lock",
             "is_locked",
+            "stats",
         ],
     ),
     (dibs.Lock, ["acquire"]),

@@ -8,13 +8,21 @@ from pathlib import Path
 import pytest
 
 from dibs.config import NAMES, Config
+from dibs.config.patience import RETRY_ATTEMPTS, RETRY_INTERVAL, TIMEOUT
 from dibs.config.resolution import resolved
 from dibs.config.settings import ALL, OWN, Setting
 from dibs.config.store import HOST, PORT
 
 PAGE = (Path(__file__).parents[2] / "docs/configuration.md").read_text()
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| `")]
-DEFAULTS: dict[str, object] = {"redis.host": HOST, "redis.port": PORT, "redis.database": 0}
+DEFAULTS: dict[str, object] = {
+    "redis.host": HOST,
+    "redis.port": PORT,
+    "redis.database": 0,
+    "timeout": round(TIMEOUT * 1000),
+    "retryAttempts": RETRY_ATTEMPTS,
+    "retryInterval": round(RETRY_INTERVAL * 1000),
+}
 
 
 def cells(name: str) -> list[str]:

@@ -19,6 +19,7 @@ FROM_A_FILE = {
     "ttl": ("ttl = 7", 7.0),
     "patience": ("patience = '7s'", 7.0),
     "on_outage": ('on_outage = "open"', "open"),
+    "local_url": ('local_url = "sqlite:///file.sqlite"', "sqlite:///file.sqlite"),
     "enabled": ("enabled = false", False),
     "mode": ('mode = "shadow"', "shadow"),
     "require_shared": ("require_shared = true", True),
@@ -32,6 +33,7 @@ FROM_THE_ENVIRONMENT = {
     "ttl": ("DIBS_TTL", "8", 8.0),
     "patience": ("DIBS_PATIENCE", "8s", 8.0),
     "on_outage": ("DIBS_ON_OUTAGE", "local", "local"),
+    "local_url": ("DIBS_LOCAL_URL", "memory://env", "memory://env"),
     "enabled": ("DIBS_ENABLED", "on", True),
     "mode": ("DIBS_MODE", "Normal", "normal"),
     "require_shared": ("DIBS_REQUIRE_SHARED", "no", False),
@@ -119,6 +121,8 @@ def test_a_client_made_by_hand_has_a_config_too() -> None:
         d = dibs.Dibs(made._engine.backend, namespace="other")
         assert (d.config.namespace, d.config.source("namespace"), d.config.ttl) == ("other", "argument", 30.0)
         d.close()
+    by_hand = Config(ttl=5.0)
+    assert (by_hand.source("ttl"), by_hand.source("patience")) == ("argument", "default")
 
 
 def test_a_lock_of_which_no_ttl_is_said_has_that_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:

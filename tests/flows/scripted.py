@@ -322,12 +322,16 @@ class ScriptedWorld:
     ) -> Sequence[Outcome[T] | None]:
         raise NotImplementedError("a single store has nobody else to ask")
 
-    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+    def later(
+        self, command: Command[T], heard: Callable[[T], object], *, undone: Callable[[], object] | None = None
+    ) -> None:
         """As on a line in memory: what is answered at all without delay is answered before this returns."""
 
         def answered(reply: Any) -> None:
             if not isinstance(reply, StoreUnreachable):
                 heard(command.read(reply))
+            elif undone is not None and isinstance(reply, StoreRefused):
+                undone()
 
         self._send(command.words, answered, soon=_at_once)
 

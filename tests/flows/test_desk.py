@@ -210,7 +210,7 @@ class TestTellingOfALoss:
     def test_everybody_is_told_once(self, ann: Process) -> None:
         told: list[LeaseLost] = []
         hold = lease()
-        hold.watchers = (told.append, told.append)
+        hold.watch((told.append, told.append))
         ann.desk.enrol(hold)
         hold.lose(EVICTED)
         tell_loss(ann.desk, hold)
@@ -221,7 +221,7 @@ class TestTellingOfALoss:
     def test_nothing_is_told_of_a_lease_that_was_not_lost(self, ann: Process) -> None:
         told: list[LeaseLost] = []
         hold = lease()
-        hold.watchers = (told.append,)
+        hold.watch((told.append,))
         ann.desk.enrol(hold)
         tell_loss(ann.desk, hold)
         assert (ann.events, told) == ([], [])
@@ -243,7 +243,7 @@ class TestTellingOfALoss:
             raise error
 
         hold = lease()
-        hold.watchers = (clumsy, told.append)
+        hold.watch((clumsy, told.append))
         hold.lose(EVICTED)
         tell_loss(ann.desk, hold)
         expected: list[Event] = [

@@ -8,9 +8,9 @@ from weakref import ref
 
 import pytest
 
-from dibs.flows.hold import EVICTED, FORGOTTEN, NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
+from dibs.flows.hold import EVICTED, FORGOTTEN, RAN_OUT, REACHED_MAX_HOLD, Hold
 from dibs.model.request import Request
-from dibs.model.tenure import Tenure, Verdict
+from dibs.model.tenure import NOT_RENEWED, Tenure, Verdict
 
 
 def taken(*, ttl: float = 30.0, renew: bool = True, max_hold: float | None = None) -> Hold:
@@ -138,10 +138,13 @@ def test_a_lease_is_forsaken_once_its_bearer_is_garbage() -> None:
     hold, bearer = taken(), Bearer()
     hold.bearer = ref(bearer)
     assert not hold.is_forsaken()
+    assert hold.lives_by() is bearer
     del bearer
     gc.collect()
     assert hold.is_forsaken()
+    assert hold.lives_by() is None
 
 
 def test_a_lease_that_nobody_bears_is_not_forsaken() -> None:
     assert not taken().is_forsaken()
+    assert taken().lives_by() is None

@@ -24,13 +24,13 @@ from dibs.events import (
     Stumbled,
 )
 from dibs.flows.desk import RETRY, Waiting, owe
-from dibs.flows.hold import EVICTED, FORGOTTEN, NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
+from dibs.flows.hold import EVICTED, FORGOTTEN, RAN_OUT, REACHED_MAX_HOLD, Hold
 from dibs.flows.keeping import BATCH, leave_queues, settle
 from dibs.flows.locking import release
 from dibs.model.asks import Evict, KeepAlive, Leave, Renew
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
-from dibs.model.tenure import Tenure, Verdict
+from dibs.model.tenure import NOT_RENEWED, Tenure, Verdict
 from dibs.ports.world import AskAgain
 from tests.flows.scripted import ANSWERED, EPOCH, REFUSED, SILENT, Fate, Process, Scene
 

@@ -6,9 +6,11 @@ import pytest
 
 from dibs.errors import LeaseLost, StoreRefused, StoreUnreachable
 from dibs.events import Acquired, Lost, Released
-from dibs.flows.hold import FORGOTTEN, RAN_OUT, REACHED_MAX_HOLD
-from dibs.flows.locking import give_back, prolong, release
-from dibs.model.asks import Leave, Renew
+from dibs.flows.desk import note_debt
+from dibs.flows.hold import FORGOTTEN, RAN_OUT, REACHED_MAX_HOLD, Hold
+from dibs.flows.keeping import settle
+from dibs.flows.locking import give_back, prolong, reenter, release
+from dibs.model.asks import Leave, Memo, Renew
 from dibs.model.request import PATIENCE, Request
 from dibs.model.tenure import Tenure, Verdict
 from tests.flows.scripted import ANSWERED, EPOCH, REFUSED, SILENT, UNHEARD, Cancelled, Fate, Process, Scene
@@ -161,6 +163,194 @@ class TestRelease:
         assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
         ann.start_keeper()
         assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+
+STAYS = Request("a", 30.0, at_least=10.0)
+
+
+def expires_at(scene: Scene) -> float:
+    """When the lock is free if nobody says anything more, by the scene's clock."""
+    [holder] = scene.server.locks["a"].holders
+    return holder.expires_at - EPOCH
+
+
+class TestAtLeast:
+    def test_it_says_how_long_the_lock_stays_taken_from_when_it_was_granted(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        assert [hold.stays_for(now) for now in (0.0, 4.0, 10.0, 11.0)] == [10.0, 6.0, 0.0, 0.0]
+        assert ann.holds(Request("b", 30.0)).stays_for(0.0) == 0.0
+
+    def test_a_renewal_does_not_make_it_longer(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        scene.until(5.0)
+        scene.play(prolong(ann.world, ann.desk, hold))
+        assert hold.stays_for(5.0) == 5.0
+
+    def test_a_lock_released_sooner_is_left_to_the_store_for_the_rest(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        scene.until(4.0)
+        assert scene.play(release(ann.world, ann.desk, hold)) is None
+        assert expires_at(scene) == 10.0, "should we die, nobody waits for longer"
+        assert ann.world.asks("leave") == []
+        assert (hold.is_over, ann.desk.holds) == (True, {})
+        assert ann.told(Released) == [Released("a", hold.fence, 4.0)]
+
+    def test_a_lock_released_later_is_free_at_once(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        scene.until(10.0)
+        scene.play(release(ann.world, ann.desk, hold))
+        assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+    def test_whoever_waits_is_handed_it_when_the_time_is_over(self, scene: Scene, ann: Process, bob: Process) -> None:
+        hold = ann.holds(STAYS)
+        waiter = scene.spawn(bob.acquires(Request("a", 30.0)))
+        ann.start_keeper()
+        scene.until(4.0)
+        scene.play(release(ann.world, ann.desk, hold))
+        taken = scene.finish(waiter)
+        assert isinstance(taken, Hold)
+        assert (scene.now, taken.waited) == (10.0, 10.0)
+        assert ann.desk.debts == {}
+
+    def test_more_than_the_ttl_is_kept_too(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(Request("a", 5.0, at_least=60.0))
+        scene.play(release(ann.world, ann.desk, hold))
+        ann.start_keeper()
+        scene.until(59.0)
+        assert expires_at(scene) == 60.0
+        scene.until(61.0)
+        assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+    def test_what_one_has_entered_several_times_stays_from_the_last_entry_left(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(Request("a", 30.0, at_least=10.0, is_counted=True))
+        entry = scene.play(reenter(ann.world, ann.desk, hold))
+        scene.play(release(ann.world, ann.desk, hold, entry=entry))
+        assert ann.desk.debts == {}
+        scene.play(release(ann.world, ann.desk, hold))
+        [holder] = scene.server.locks["a"].holders
+        assert (holder.depth, holder.expires_at) == (1, EPOCH + 10.0)
+
+    def test_the_leave_is_not_said_before_its_time_not_even_as_a_last_word(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        scene.play(release(ann.world, ann.desk, hold))
+        [debt] = ann.desk.debts.values()
+        assert (debt.earliest, debt.due_at, debt.leave) == (10.0, 10.0, Leave("ann-1"))
+        scene.play(settle(ann.world, ann.desk))
+        assert ann.world.asks("leave") == []
+        assert expires_at(scene) == 10.0
+
+    def test_a_last_word_is_said_of_all_that_is_due(self, scene: Scene, ann: Process) -> None:
+        hold, other = ann.holds(STAYS), ann.holds(Request("b", 30.0))
+        scene.play(release(ann.world, ann.desk, hold))
+        note_debt(ann.world, ann.desk, "b", Leave(other.owner), ttl=30.0)
+        scene.play(settle(ann.world, ann.desk))
+        assert list(scene.server.locks) == ["a"]
+        assert [debt.name for debt in ann.desk.debts.values()] == ["a"]
+
+    def test_a_lock_the_store_has_forgotten_is_told_as_a_loss(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        scene.server.locks.clear()
+        loss = scene.play(release(ann.world, ann.desk, hold))
+        assert loss is not None
+        assert (loss.reason, ann.desk.debts) == (FORGOTTEN, {})
+
+    def test_what_the_store_may_still_have_of_a_lost_lease_is_left_when_its_time_is_over(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(STAYS)
+        hold.lose(RAN_OUT)
+        assert scene.play(release(ann.world, ann.desk, hold)) is not None
+        ann.start_keeper()
+        scene.until(9.9)
+        assert ann.world.asks("leave") == []
+        scene.until(10.5)
+        assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+    @pytest.mark.parametrize("is_dropped", [False, True])
+    def test_a_release_that_is_interrupted_is_owed_when_its_time_is_over(
+        self, scene: Scene, ann: Process, is_dropped: bool
+    ) -> None:
+        hold = ann.holds(STAYS)
+        ann.world.doom("keep", SILENT)
+        task = scene.spawn(release(ann.world, ann.desk, hold))
+        scene.until(0.5)
+        if is_dropped:
+            task.drop()
+        else:
+            task.cancel()
+        assert ann.world.asks("leave") == []
+        ann.start_keeper()
+        scene.until(9.9)
+        assert scene.server.locks["a"].holder is not None
+        scene.until(10.5)
+        assert (scene.server.locks, ann.desk.debts) == ({}, {})
+
+    def test_what_is_given_back_at_the_end_of_a_program_stays_too(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(STAYS)
+        scene.play(give_back(ann.world, ann.desk, hold, reason=ENDED))
+        assert expires_at(scene) == 10.0
+        assert ann.told(Released) == [Released("a", hold.fence, 0.0)]
+
+    def test_what_was_dropped_stays_too(self, scene: Scene, ann: Process) -> None:
+        bearer = Bearer()
+        ann.holds(STAYS, bearer=bearer)
+        ann.start_keeper()
+        del bearer
+        scene.until(9.0)
+        assert scene.server.locks["a"].holder is not None
+        scene.until(10.5)
+        assert scene.server.locks == {}
+
+
+class Bearer:
+    """What the user has in hand."""
+
+
+class TestMemos:
+    def test_what_was_done_is_left_behind_in_the_same_step(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        hold.memo = Memo("done", EPOCH + 60.0)
+        scene.play(release(ann.world, ann.desk, hold))
+        assert ann.world.asks("leave") == [Leave("ann-1", None, hold.memo)]
+        assert scene.server.memos["a"] == (hold.memo, EPOCH)
+
+    def test_what_was_lost_leaves_nothing_behind(self, scene: Scene, ann: Process) -> None:
+        hold = ann.holds(REQUEST)
+        hold.memo = Memo("done", EPOCH + 60.0)
+        hold.lose(FORGOTTEN)
+        scene.play(release(ann.world, ann.desk, hold))
+        assert ann.world.asks("leave") == [Leave("ann-1")]
+        assert scene.server.memos == {}
+
+    @pytest.mark.parametrize("is_dropped", [False, True])
+    def test_a_release_that_is_interrupted_still_leaves_it_behind(
+        self, scene: Scene, ann: Process, is_dropped: bool
+    ) -> None:
+        hold = ann.holds(REQUEST)
+        hold.memo = Memo("done", EPOCH + 60.0)
+        ann.world.doom("leave", SILENT)
+        task = scene.spawn(release(ann.world, ann.desk, hold))
+        scene.until(0.5)
+        if is_dropped:
+            task.drop()
+        else:
+            task.cancel()
+        ann.start_keeper()
+        scene.until(1.0)
+        assert scene.server.memos["a"][0] == hold.memo
+
+    def test_of_what_one_has_entered_several_times_the_last_who_leaves_leaves_it_behind(
+        self, scene: Scene, ann: Process
+    ) -> None:
+        hold = ann.holds(Request("a", 30.0, is_counted=True))
+        entry = scene.play(reenter(ann.world, ann.desk, hold))
+        hold.memo = Memo("done", EPOCH + 60.0)
+        scene.play(release(ann.world, ann.desk, hold, entry=entry))
+        assert scene.server.memos == {}
+        scene.play(release(ann.world, ann.desk, hold))
+        assert scene.server.memos["a"][0] == hold.memo
 
 
 class TestGivingBack:

@@ -1,80 +1,13 @@
-"""The transition table, cell by cell."""
+"""The transition table, cell by cell, for a lock that one alone holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from dibs.model.asks import (
-    Acquire,
-    Answer,
-    Ask,
-    Busy,
-    Evict,
-    Granted,
-    Held,
-    KeepAlive,
-    Leave,
-    Push,
-    Queued,
-    Renew,
-    Said,
-    StillQueued,
-)
+from dibs.model.asks import Busy, Evict, Granted, Held, KeepAlive, Leave, Push, Queued, Renew, Said, StillQueued
 from dibs.model.lock import Holder, LockState, Ticket
-from dibs.model.table import MOST_WAITERS, Moment, Turn, turn
-
-NOW = 1_000.0
-TTL = 30.0
-FENCE = int(NOW * 1_000_000)
-
-
-def acquire(owner: str, *, ttl: float = TTL, not_after: float = NOW + 1_000, queue: bool = True) -> Acquire:
-    return Acquire(owner, ttl, not_after, f"{owner}'s channel", f"{owner}'s host", f"{owner}'s purpose", queue=queue)
-
-
-@dataclass
-class Table:
-    """A lock to which things happen one after another."""
-
-    lock: LockState = field(default_factory=LockState)
-    now: float = NOW
-    last_fence: int = 0
-    deaf: set[str] = field(default_factory=set[str])
-    pushes: tuple[Push, ...] = ()
-
-    def ask(self, ask: Ask) -> Answer:
-        done = turn(self.lock, ask, Moment(self.now, self.last_fence, self.listens))
-        self.lock, self.last_fence, self.pushes = done.lock, done.last_fence, done.pushes
-        return done.answer
-
-    def granted(self, owner: str, *, ttl: float = TTL) -> int:
-        answer = self.ask(acquire(owner, ttl=ttl))
-        assert isinstance(answer, Granted)
-        return answer.fence
-
-    def queued(self, owner: str, *, ttl: float = TTL) -> Queued:
-        answer = self.ask(acquire(owner, ttl=ttl))
-        assert isinstance(answer, Queued)
-        return answer
-
-    def listens(self, channel: str) -> bool:
-        return channel not in {f"{owner}'s channel" for owner in self.deaf}
-
-    @property
-    def holder(self) -> str | None:
-        return self.lock.holder.owner if self.lock.holder else None
-
-    @property
-    def waiting(self) -> list[str]:
-        return [ticket.owner for ticket in self.lock.queue]
-
-
-def handed(owner: str, fence: int) -> Push:
-    return Push(f"{owner}'s channel", owner, fence, "handed")
+from dibs.model.table import MOST_WAITERS
+from tests.model.tables import FENCE, NOW, TTL, Table, acquire, handed
 
 
 class TestAcquire:
@@ -552,79 +485,3 @@ class TestExpiry:
         assert not LockState(queue=(ticket,)).is_blank
         assert not LockState(barred={"ann": NOW}).is_blank
         assert LockState().is_blank
-
-
-_OWNERS = st.sampled_from(["ann", "bob", "cay", "dan"])
-_TTLS = st.sampled_from([1.0, 3.0, 10.0])
-
-
-def _asks(draw_fence: Callable[[int], int]) -> st.SearchStrategy[Callable[[Table], Ask]]:
-    def about(table: Table, off: int) -> int:
-        return table.lock.holder.fence + off if table.lock.holder else draw_fence(off)
-
-    return st.one_of(
-        st.builds(
-            lambda owner, ttl, late, queue: (
-                lambda table: acquire(owner, ttl=ttl, not_after=table.now + late, queue=queue)
-            ),
-            _OWNERS,
-            _TTLS,
-            st.sampled_from([-1.0, 0.0, 2.0]),
-            st.booleans(),
-        ),
-        st.builds(lambda owner, ttl: lambda _: KeepAlive(owner, ttl), _OWNERS, _TTLS),
-        st.builds(
-            lambda owner, off, ttl: lambda table: Renew(owner, about(table, off), ttl),
-            _OWNERS,
-            st.sampled_from([0, 0, -1]),
-            _TTLS,
-        ),
-        st.builds(
-            lambda owner, bar: lambda table: Leave(owner, None if bar is None else table.now + bar),
-            _OWNERS,
-            st.sampled_from([None, 0.0, 2.0]),
-        ),
-        st.builds(lambda off: lambda table: Evict(about(table, off)), st.sampled_from([0, 0, 1])),
-    )
-
-
-@settings(deadline=None, max_examples=150)
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 2.0]), _asks(abs), st.sets(_OWNERS, max_size=2)), max_size=40))
-def test_whatever_is_asked_the_table_keeps_its_promises(
-    story: list[tuple[float, Callable[[Table], Ask], set[str]]],
-) -> None:
-    table, fence = Table(), 0
-    for passed, ask, deaf in story:
-        table.now, table.deaf = table.now + passed, deaf
-        before = table.lock.at(table.now)
-        asked = ask(table)
-        done = turn(table.lock, asked, Moment(table.now, table.last_fence, table.listens))
-        _one_owner_has_one_place(done)
-        _nobody_barges(before, asked, done, table)
-        if done.lock.holder and (before.holder is None or done.lock.holder.fence != before.holder.fence):
-            assert done.lock.holder.fence > fence, "each grant carries a higher fence"
-            fence = done.lock.holder.fence
-        assert done.last_fence >= table.last_fence
-        table.lock, table.last_fence = done.lock, done.last_fence
-
-
-def _one_owner_has_one_place(done: Turn) -> None:
-    places = [ticket.owner for ticket in done.lock.queue]
-    if done.lock.holder:
-        places.append(done.lock.holder.owner)
-    assert len(places) == len(set(places))
-
-
-def _nobody_barges(before: LockState, asked: Ask, done: Turn, table: Table) -> None:
-    """Whoever gets the lock anew was the first live one in the queue, or nobody live was in it."""
-    holder = done.lock.holder
-    if holder is None or (before.holder and before.holder.fence == holder.fence):
-        return
-    asker = getattr(asked, "owner", None)
-    leaves = isinstance(asked, Leave)
-    live = [
-        ticket.owner
-        for ticket in before.queue
-        if not (leaves and ticket.owner == asker) and (table.listens(ticket.channel) or ticket.owner == asker)
-    ]
-    assert holder.owner == (live[0] if live else asker)

@@ -13,6 +13,7 @@ from dibs.events import (
     Acquired,
     Adopted,
     CallAdmitted,
+    CalledUnlocked,
     CallSkipped,
     CampaignStalled,
     ChoseEmbedded,
@@ -38,6 +39,7 @@ from dibs.events import (
     WouldHaveSkipped,
     WouldHaveWaited,
 )
+from dibs.model.tenure import NOT_RENEWED
 from dibs.observe import logs
 from dibs.observe.logs import LogReader
 
@@ -57,7 +59,18 @@ LINES: list[tuple[Event, int, str]] = [
         "Skipping execution - lock held by another instance: daily-cleanup (host:1) for tasks.cleanup",
     ),
     (CallSkipped("a", "tasks.digest", "done"), logging.INFO, "Skipping execution - done: a for tasks.digest"),
+    (
+        CalledUnlocked("retry-scheduler", "tasks.retry"),
+        logging.WARNING,
+        "called tasks.retry without the lock 'retry-scheduler', and so is all that is executed with a lock here: "
+        "workflow.lock.enabled is false",
+    ),
     (ReleasedNothing("a", "its lease was over"), logging.WARNING, "did not release 'a': its lease was over"),
+    (
+        Lost("a", 7, NOT_RENEWED),
+        logging.INFO,
+        "'a' (fence 7) ran out as planned: its TTL is over and it was not to be renewed",
+    ),
     (Lost("a", 7, "it was released by force"), logging.ERROR, "lost 'a' (fence 7): it was released by force"),
     (
         HeldLong("a", 7, 400.0, 30.0),

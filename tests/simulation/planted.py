@@ -1,6 +1,7 @@
 """Runs the simulator on code with one planted bug: `python planted.py MODULE SEEDS`, the patch on standard input.
 
-The patch is JSON, `[[old, new], …]`: each old text stands exactly once in the module's real source.
+It is JSON, `{"patch": [[old, new], …], "weather": {…} or null}`: each old text stands exactly once in the module's
+real source.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -48,10 +50,13 @@ class Finder(MetaPathFinder):
 
 def main(module: str, seeds: int) -> None:
     sys.dont_write_bytecode = True
-    sys.meta_path.insert(0, Finder(module, json.load(sys.stdin)))
+    plant = json.load(sys.stdin)
+    sys.meta_path.insert(0, Finder(module, plant["patch"]))
     from dibs.testing.simulation import play, play_copies  # noqa: PLC0415 - only now, as patched
+    from dibs.testing.simulation.weather import Weather  # noqa: PLC0415 - as above
 
-    played = play_copies if module.endswith(".copies") else play
+    weather = Weather(**plant["weather"]) if plant["weather"] else None
+    played = play_copies if module.endswith(".copies") else partial(play, weather=weather)
     for seed in range(seeds):
         if faults := played(seed).faults:
             print(f"{seed} {faults[0]}")

@@ -1,16 +1,17 @@
-"""A test of the tests: each of these bugs, planted in the real code, is found within 5,000 worlds."""
+"""A test of the tests: each of these bugs, planted in the real code, is found within 2,000 worlds."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-SEEDS = 5_000
+SEEDS = 2_000
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,12 @@ class Plant:
     idea: str
     module: str
     patch: tuple[tuple[str, str], ...]
+    weather: Mapping[str, object] | None = None
+    """What goes wrong in all of the worlds, where the usual weather seldom shows it."""
 
+
+STORM = {"ttl": 4.0, "slow": 0.3, "lost": 0.1, "cut": 0.1, "cancel": 0.1}
+"""Asks are late, lines are cut, and whoever asked has given up."""
 
 PLANTS = [
     Plant(
@@ -49,11 +55,6 @@ PLANTS = [
         (("is_after = self._request.room == 1 and 0 < place.held.fence < wake.fence", "is_after = True"),),
     ),
     Plant(
-        "what is handed to one who shares counts from the newest ask, too",
-        "dibs.flows.bid",
-        (("is_after = self._request.room == 1 and 0 <", "is_after = 0 <"),),
-    ),
-    Plant(
         "one more permit than there are",
         "dibs.model.lock",
         (("len(holders) < min(room", "len(holders) <= min(room"),),
@@ -74,6 +75,21 @@ PLANTS = [
         ),
     ),
     Plant(
+        "who waited for the lock does not look whether the work was done meanwhile",
+        "dibs.flows.remembering",
+        (("done = settled(sight.seen, came_to_see)", "done = None"),),
+    ),
+    Plant(
+        "who has lost the lock may still note that it is done",
+        "dibs.model.table",
+        (
+            (
+                "LockState(lock.holders, queue, lock.barred), ask, now), answer)",
+                "LockState(lock.holders, queue, lock.barred), ask, now), answer, memo=ask.memo)",
+            ),
+        ),
+    ),
+    Plant(
         "some of several locks are taken",
         "dibs.stores.memory.server",
         (("if len(turns) == len(asks):", "if True:"), ("zip(asks, turns, strict=True)", "zip(asks, turns)")),
@@ -81,7 +97,12 @@ PLANTS = [
     Plant(
         "who leaves once is out, however often it is in",
         "dibs.flows.hold",
-        (("return was_in and not self._entries", "return was_in"),),
+        (
+            (
+                "self.is_left = not self._entries\n        return len(self._entries)",
+                "self.is_left = not self._entries\n        return 0",
+            ),
+        ),
     ),
     Plant(
         "who gives up one of several locks keeps the others",
@@ -107,6 +128,7 @@ PLANTS = [
         "a renewal's tenure counts from hearing the answer",
         "dibs.flows.keeping",
         (("item.prolong(Tenure(asked.ttl, asked_at), now)", "item.prolong(Tenure(asked.ttl, now), now)"),),
+        {"ttl": 1.0, "slow": 0.3},
     ),
     Plant(
         "a repeated ask does not reset the TTL",
@@ -181,11 +203,13 @@ PLANTS = [
         "who has left may still be granted",
         "dibs.model.table",
         (("if ask.bar_until is None or ask.bar_until < now:", "if True:"),),
+        STORM,
     ),
     Plant(
         "a leave does not bar the unanswered ask",
         "dibs.flows.bid",
         (("Leave(self._owner, self._may_land_until or None)", "Leave(self._owner, None)"),),
+        STORM,
     ),
     Plant(
         "an ask is never too late",
@@ -196,6 +220,7 @@ PLANTS = [
         "a loss heard before its grant is forgotten",
         "dibs.flows.bid",
         (("if fence in self._void:", "if False:"), ("if arrived and Taken(fence) in arrived:", "if False:")),
+        {"ttl": 1.0, "slow": 0.2, "disasters": ["evict", "evict", "evict"]},
     ),
     Plant(
         "the keeper sleeps while a lease runs out",
@@ -215,7 +240,7 @@ def test_a_planted_bug_is_caught(plant: Plant) -> None:
     script = Path(__file__).with_name("planted.py")
     done = subprocess.run(
         [sys.executable, str(script), plant.module, str(SEEDS)],
-        input=json.dumps(plant.patch),
+        input=json.dumps({"patch": plant.patch, "weather": plant.weather}),
         capture_output=True,
         text=True,
         check=False,

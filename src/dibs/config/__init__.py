@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from dibs.config.urls import masked
 from dibs.model.request import PATIENCE, TTL
+from dibs.stores import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 Mode: TypeAlias = Literal["normal", "shadow"]
 
+ARGUMENT = "argument"
 DEFAULT = "default"
+
+_URLS = ("url", "local_url")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -27,6 +31,7 @@ class Config:
     ttl: float = TTL
     patience: float = PATIENCE
     on_outage: OnOutageOfJob = "closed"
+    local_url: str = EMBEDDED
     enabled: bool = True
     mode: Mode = "normal"
     require_shared: bool = False
@@ -34,13 +39,15 @@ class Config:
     workflow_ttl: float = TTL
     workflow_wait: float = 0.0
     sources: tuple[tuple[str, str], ...] = field(default=(), compare=False)
-    """By name, where each setting came from that is not a default."""
+    """By name, where each setting came from; what is not here was said by whoever made this, or is a default."""
 
     def source(self, name: str) -> str:
         """Where a setting came from: "argument", "environment DIBS_URL", "file dibs.toml, key ttl" or "default"."""
         if name not in NAMES:
             raise AttributeError(f"no setting goes by {name!r}; there are {', '.join(NAMES)}")
-        return dict(self.sources).get(name, DEFAULT)
+        if (source := dict(self.sources).get(name)) is not None:
+            return source
+        return DEFAULT if getattr(self, name) == _DEFAULTS[name] else ARGUMENT
 
     def lines(self) -> list[str]:
         """Each setting with its value and its source, to be shown to people: passwords are masked."""
@@ -56,8 +63,9 @@ class Config:
 
     def _shown(self, name: str) -> str:
         value = getattr(self, name)
-        return repr(masked(value)) if name == "url" and value is not None else repr(value)
+        return repr(masked(value)) if name in _URLS and value is not None else repr(value)
 
 
-NAMES = tuple(setting.name for setting in fields(Config) if setting.name != "sources")
+_DEFAULTS: dict[str, object] = {setting.name: setting.default for setting in fields(Config)}
+NAMES = tuple(name for name in _DEFAULTS if name != "sources")
 """The settings, in the order in which they are shown."""

@@ -14,11 +14,6 @@ PREFIX = "redisson."
 CONFIG = f"{PREFIX}config"
 
 _MANY_SERVERS = ("clusterservers", "masterslaveservers", "replicatedservers", "sentinelservers")
-_REASONS = {
-    "retryAttempts": "dibs connects again for as long as somebody waits for an answer",
-    "retryInterval": "dibs connects again after 50 ms, then after twice as long, up to 1 s",
-}
-_NO_POOL = "dibs keeps no pool of connections"
 
 
 def opened(found: Mapping[str, object], label: str) -> dict[str, object]:
@@ -41,5 +36,5 @@ def notice(key: str, label: str) -> str:
     """What is to be told of a key that is accepted and does nothing."""
     word = key.rpartition(".")[2]
     is_of_a_pool = "pool" in word.lower() or "idle" in word.lower()
-    reason = _REASONS.get(word) or (_NO_POOL if is_of_a_pool else "dibs has nothing like it")
+    reason = "dibs keeps no pool of connections" if is_of_a_pool else "dibs has nothing like it"
     return f"file {label}, key {key} is ignored: {reason}"

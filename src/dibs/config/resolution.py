@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from dibs.config import Config, settings
+from dibs.config import ARGUMENT, DEFAULT, Config, settings
 from dibs.config.file import config_file
-from dibs.config.sources import ARGUMENT, Sources
-from dibs.config.store import EMBEDDED, named_store
+from dibs.config.patience import named_patience
+from dibs.config.sources import Sources
+from dibs.config.store import named_store
+from dibs.stores import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_PUT_TOGETHER = (settings.URL, settings.PATIENCE)
+"""What can be said in several ways."""
 
 
 def resolved(
@@ -20,12 +25,12 @@ def resolved(
     """What holds, and what is to be told of it: an argument before the environment before a file before a default."""
     sources = Sources(arguments, environment, config_file(environment))
     told: dict[str, object] = {"url": EMBEDDED}
-    where: dict[str, str] = {}
+    where = {"url": DEFAULT}
     for setting in settings.OWN:
-        also = (settings.TIMEOUT,) if setting is settings.PATIENCE else ()  # the same in another unit
-        if setting is not settings.URL and (found := sources.said(setting, *also)):
-            kind, said = found
-            told[setting.name], where[setting.name] = said.read(kind), said.source
+        if setting not in _PUT_TOGETHER and (found := sources.said(setting)):
+            told[setting.name], where[setting.name] = found[1].read(setting), found[1].source
+    if patience := named_patience(sources):
+        told["patience"], where["patience"] = patience
     _name_store(sources, told, where)
     return Config(**told, sources=tuple(where.items())), sources.file.notices  # type: ignore[arg-type]
 

@@ -47,6 +47,7 @@ NAMESPACE = Setting("namespace", values.namespace, ("DIBS_NAMESPACE",), ("namesp
 TTL = Setting("ttl", _TTL, ("DIBS_TTL",), ("ttl",))
 PATIENCE = Setting("patience", _PATIENCE, ("DIBS_PATIENCE",), ("patience",))
 ON_OUTAGE = Setting("on_outage", _ON_OUTAGE, ("DIBS_ON_OUTAGE",), ("on_outage",))
+LOCAL_URL = Setting("local_url", values.url, ("DIBS_LOCAL_URL",), ("local_url",), is_secret=True)
 ENABLED = Setting("enabled", values.yes_or_no, ("DIBS_ENABLED",), ("enabled",))
 MODE = Setting("mode", _MODE, ("DIBS_MODE",), ("mode",))
 REQUIRE_SHARED = Setting("require_shared", values.yes_or_no, ("DIBS_REQUIRE_SHARED",), ("require_shared",))
@@ -73,7 +74,12 @@ PASSWORD = Setting(
     is_verbatim=True,
 )
 DATABASE = Setting("redis.database", values.database, ("REDIS_DB",), (f"{SERVER}.database", "redis.database"))
-TIMEOUT = Setting("redis.timeout", _TIMEOUT, ("REDIS_TIMEOUT",), (f"{SERVER}.timeout", "redis.timeout"))
+TIMEOUT = Setting("redis.timeout", _TIMEOUT, ("REDIS_TIMEOUT",), ("redis.timeout",))
+REDISSON_TIMEOUT = Setting("timeout", _TIMEOUT, (), (f"{SERVER}.timeout",))
+RETRY_ATTEMPTS = Setting("retryAttempts", values.count, (), (f"{SERVER}.retryAttempts",))
+RETRY_INTERVAL = Setting(
+    "retryInterval", values.duration(0.0, LONGEST_PATIENCE, unit="ms"), (), (f"{SERVER}.retryInterval",)
+)
 
 OWN: tuple[Setting[object], ...] = (
     URL,
@@ -81,6 +87,7 @@ OWN: tuple[Setting[object], ...] = (
     TTL,
     PATIENCE,
     ON_OUTAGE,
+    LOCAL_URL,
     ENABLED,
     MODE,
     REQUIRE_SHARED,
@@ -100,6 +107,9 @@ PARTS: tuple[Setting[object], ...] = (
     PASSWORD,
     DATABASE,
     TIMEOUT,
+    REDISSON_TIMEOUT,
+    RETRY_ATTEMPTS,
+    RETRY_INTERVAL,
 )
 
 ALL = (*OWN, *PARTS)

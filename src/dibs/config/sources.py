@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from dibs.config import ARGUMENT
 from dibs.config.file import ConfigFile
 from dibs.config.urls import HIDDEN
 from dibs.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dibs.config.settings import Setting
 
 T = TypeVar("T")
 
-ARGUMENT = "argument"
 ENVIRONMENT = "environment"
 LONGEST_SHOWN = 60
 
@@ -51,7 +51,7 @@ class Sources:
     environment: Mapping[str, str]
     file: ConfigFile
 
-    def said(self, *settings: Setting[object]) -> tuple[Setting[object], Said] | None:
+    def said(self, *settings: Setting[T]) -> tuple[Setting[T], Said] | None:
         """Which of these settings was said in the highest place, and what."""
         for place in (self.in_arguments, self.in_environment, self.in_file):
             for setting in settings:
@@ -79,6 +79,14 @@ class Sources:
         """What the file says."""
         found = (self.file.found(key) for key in setting.keys)
         return [Said(entry[1], f"file {self.file.label}, key", entry[0]) for entry in found if entry is not None]
+
+
+def joined(said: Sequence[Said]) -> str:
+    """All the sources of what is put together, each place once."""
+    names: dict[str, list[str]] = {}
+    for one in said:
+        names.setdefault(one.place, []).append(one.name)
+    return " and ".join(f"{place} {', '.join(these)}" for place, these in names.items())
 
 
 def _shown(value: object) -> str:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dibs.config import settings, values
-from dibs.config.sources import ENVIRONMENT
+from dibs.config.sources import ENVIRONMENT, joined
 from dibs.config.urls import Login, assembled, is_embedded, with_login
+from dibs.stores import EMBEDDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dibs.config.sources import Said, Sources
 
-EMBEDDED = "sqlite://"
 HOST, PORT = "localhost", 6379
 
 _SWITCHES = (settings.REDIS_ENABLED, settings.REDISSON_ENABLED)
@@ -55,7 +55,7 @@ def _by_file(sources: Sources) -> Named | None:
     url, said = urls[0]
     login, said_of_login = _login(sources)
     whole = with_login(url, login)
-    return Named(whole, _joined([said, *said_of_login] if whole != url else [said]))
+    return Named(whole, joined([said, *said_of_login] if whole != url else [said]))
 
 
 def _by_hints(sources: Sources) -> Named | None:
@@ -79,7 +79,7 @@ def _by_pieces(sources: Sources) -> Named:
     host, port, said_of_place = _place(sources)
     login, said_of_login = _login(sources)
     said = [*said_of_place, *said_of_login]
-    return Named(assembled(host, port, login=login), _joined(said or _switched_on(sources)))
+    return Named(assembled(host, port, login=login), joined(said or _switched_on(sources)))
 
 
 def _place(sources: Sources) -> tuple[str, int, list[Said]]:
@@ -115,11 +115,3 @@ def _over(said: Said, others: Sequence[Said]) -> str:
     """Its source, and what else was said there in vain."""
     over = f" (over {', '.join(other.name for other in others)})" if others else ""
     return f"{said.source}{over}"
-
-
-def _joined(said: Sequence[Said]) -> str:
-    """All the sources of what is put together, each place once."""
-    names: dict[str, list[str]] = {}
-    for one in said:
-        names.setdefault(one.place, []).append(one.name)
-    return " and ".join(f"{place} {', '.join(these)}" for place, these in names.items())

@@ -114,6 +114,14 @@ def database(value: object) -> int:
     return number
 
 
+def count(value: object) -> int:
+    """How often."""
+    number = _whole(value)
+    if number < 0:
+        raise ValueError("give a whole number, 0 for none")
+    return number
+
+
 def injected(value: object) -> tuple[str, int] | None:
     """Host and port, where it is not a port but `tcp://host:port`: so Kubernetes tells of a service called redis."""
     found = _INJECTED.fullmatch(value) if isinstance(value, str) else None

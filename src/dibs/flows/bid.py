@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Bid:
     """One wish for a lock, under a name that is used for nothing else."""
 
-    _has_asked = _was_granted = False
+    _has_asked = _was_queued = _was_granted = False
     _tries = 0
     _no: StoreUnreachable | None = None
     """What the store has refused us with: a last ask that there was no time to answer is no outage then."""
@@ -51,7 +51,6 @@ class Bid:
     async def outcome(self) -> Hold | Busy:
         """Ask until the answer settles it."""
         world, desk = self._world, self._desk
-        desk.inboxes[self._owner] = ref(self._inbox)
         while True:
             if desk.is_closed:
                 raise ClientClosed("wait for a lock")
@@ -89,6 +88,7 @@ class Bid:
     def wish(self, store_time: float, within: float) -> Acquire:
         """What to ask the store, which is to answer within so long; from now on there may be something to take back."""
         desk, request = self._desk, self._request
+        desk.inboxes[self._owner] = ref(self._inbox)
         not_after = store_time + min(request.ttl, within)
         self._has_asked, self._may_land_until = True, max(self._given_up_until, not_after)
         return Acquire(
@@ -106,7 +106,8 @@ class Bid:
 
     def told(self, answer: Granted | Busy | Literal[Said.REFUSED]) -> Hold | Busy | None:
         """What an answer comes to that is not to wait; `None` if we must ask again."""
-        self._may_land_until = self._given_up_until
+        if answer is not Said.REFUSED:  # which comes too late, perhaps after the same ask was granted
+            self._may_land_until = self._given_up_until
         if isinstance(answer, Granted):
             tenure, now = Tenure(self._request.ttl, self._asked_at), self._world.now()
             self._was_granted = True
@@ -172,7 +173,7 @@ class Bid:
         if self._owner not in self._desk.tickets and self._desk.is_heard:
             self._desk.tell(events.JoinedQueue(request.name, place.held.who, place.position))
         waiting = Waiting(request.name, self._owner, request.ttl, kept_at=self._asked_at)
-        self._desk.tickets[self._owner] = waiting
+        self._desk.tickets[self._owner], self._was_queued = waiting, True
         self._desk.look_after(waiting.keep_at)
 
     def _enter(self, fence: int, tenure: Tenure, now: float) -> Hold | None:
@@ -192,6 +193,9 @@ class Bid:
         if arrived and Taken(fence) in arrived:
             hold.lose(EVICTED)
             desk.nudge()
+        desk.count(hold.name, "acquired")
+        if self._was_queued:
+            desk.count(hold.name, "waited", hold.waited)
         if desk.is_heard:
             desk.tell(events.Acquired(self._request.name, fence, hold.waited))
         return hold

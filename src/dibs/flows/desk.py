@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from weakref import ReferenceType
 
     from dibs.events import Event
+    from dibs.flows.counting import Tally
     from dibs.flows.hold import Hold
     from dibs.model.asks import Leave, Push
+    from dibs.model.counts import What
     from dibs.ports.store import Store
     from dibs.ports.world import Inbox, World
 
@@ -74,6 +76,8 @@ class Desk:
     seen_fence: int = 0
     is_closed: bool = False
     wakes_at: float = inf
+    tally: Tally | None = None
+    """Where what happens is counted, if anybody is to know."""
     patience: float = PATIENCE
     """How long the store may be silent before a caller is told, where no `wait` says otherwise."""
 
@@ -88,6 +92,11 @@ class Desk:
         self.holds[hold.owner] = hold
         if hold.tenure.renew_at < self.wakes_at:
             self.look_after(min(hold.renew_at(), hold.tenure.trusted_until))
+
+    def count(self, name: str, what: What, lasted: float = 0.0) -> None:
+        """It happened to this lock, once more, and lasted so long."""
+        if self.tally is not None and self.tally.note(name, what, lasted):
+            self.nudge()
 
     def strike(self, hold: Hold) -> None:
         """Take a lease out of the keeper's care."""
@@ -152,6 +161,7 @@ def tell_loss(desk: Desk, hold: Hold) -> None:
     loss = hold.loss()
     if loss is None or not hold.first_to_tell():
         return
+    desk.count(hold.name, "lost")
     desk.tell(Lost(hold.name, hold.fence, loss.reason))
     for watcher in hold.watchers:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from dibs.errors import LeaseLost
 from dibs.model.asks import Renew
-from dibs.model.tenure import Tenure, Verdict
+from dibs.model.tenure import NOT_RENEWED, Tenure, Verdict
 
 if TYPE_CHECKING:
     from weakref import ReferenceType
@@ -22,9 +22,9 @@ Watchers = Sequence[Callable[[LeaseLost], object]]
 
 RAN_OUT = "its time ran out before the store answered a renewal"
 REACHED_MAX_HOLD = "it reached its max_hold"
-NOT_RENEWED = "its TTL is over and it was not to be renewed"
 EVICTED = "it was released by force"
 FORGOTTEN = "the store no longer knows it"
+LEFT = "its last holder has just released it"
 
 LONG = 10
 """A hold of more TTLs than this is told: a hung job must not hold for ever unseen."""
@@ -42,7 +42,10 @@ class Hold:
     lost_because: str | None = None
     is_over: bool = False
     bearer: ReferenceType[object] | None = None
-    _entries: dict[int, None] | None = None
+    is_left: bool = False
+    """Whether the last has gone out who could let others in under this grant."""
+    _entries: dict[int, Watchers] | None = None
+    """Who is in by now, where that is counted, and whom each of them wants to be told."""
     is_loose: bool = False
     """Whether no store stands behind it, as none could be asked, or was to be."""
     policy: Literal["open", "local"] | None = None
@@ -64,20 +67,33 @@ class Hold:
     ) -> None:
         self.request, self.name, self.owner, self.fence = request, request.name, owner, fence
         self.tenure, self._granted_at, self.waited = tenure, tenure.asked_at, waited
-        self.bar_until, self.watchers = bar_until, watchers
+        self.bar_until, self._watchers = bar_until, watchers
         self._still_to_do = {"end", "tell", "warn"}
         if request.is_counted:
-            self._entries, self._numbers = {0: None}, count(1)
+            self._entries, self._numbers, self._watchers = {0: watchers}, count(1), ()
 
     @property
     def depth(self) -> int:
         """How often it is entered by now; 0 where nobody counts."""
         return len(self._entries) if self._entries is not None else 0
 
-    def enter(self) -> int:
-        """Go in once more, under the same grant; gives the entry, by which it is left again."""
-        entries = cast("dict[int, None]", self._entries)
-        entries[entry := next(self._numbers)] = None
+    @property
+    def watchers(self) -> Watchers:
+        """Whom to tell when it is lost."""
+        of_each = [] if self._entries is None else list(self._entries.values())
+        return [watcher for watchers in (self._watchers, *of_each) for watcher in watchers]
+
+    def watch(self, watchers: Watchers) -> None:
+        """Tell these of a loss, from now on."""
+        self._watchers = watchers
+
+    def enter(self, watchers: Watchers = ()) -> int:
+        """Go in once more, under the same grant; gives the entry, by which it is left again.
+
+        Another thread may be about to leave it for good: look at `is_left` afterwards, and go out again if it is.
+        """
+        entries = cast("dict[int, Watchers]", self._entries)
+        entries[entry := next(self._numbers)] = watchers
         return entry
 
     def admits(self, request: Request, now: float) -> bool:
@@ -85,12 +101,17 @@ class Hold:
         can_enter = self._entries is not None and request.is_counted and self.request.room <= request.room
         return can_enter and self.check(now) is not Verdict.LOST
 
-    def leave(self, entry: int) -> bool:
-        """Go out by an entry; true if it was the last, or if nobody counts."""
+    def leave(self, entry: int) -> int | None:
+        """Go out by an entry: how many are still in, 0 if nobody counts; `None` if it was left before."""
         if self._entries is None:
-            return True
-        was_in = self._entries.pop(entry, 0) is None
-        return was_in and not self._entries
+            return 0
+        watchers = self._entries.pop(entry, None)
+        if watchers is None:
+            return None
+        if not self._entries:  # who comes now is refused; who came before it could see that is not
+            self._watchers, self.is_left = watchers, True
+            self.is_left = not self._entries
+        return len(self._entries)
 
     def loss(self) -> LeaseLost | None:
         """The loss as an error, if there was one."""

@@ -7,6 +7,7 @@ silent store cannot keep it from telling a holder, in time, that its lease is ov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from dibs.errors import StoreUnreachable
 from dibs.events import Abandoned, HeldLong, StoreBack, StoreSilent, Stumbled
 from dibs.flows.asking import ask
+from dibs.flows.counting import report, report_if_due
 from dibs.flows.desk import RETRY, Waiting, note_debt, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
 from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Renew, Said, StillQueued
@@ -30,6 +32,9 @@ SOON = 0.25
 """How long it sleeps when there is nothing to look after: what is taken and given back meanwhile need not wake it."""
 BATCH = 1_000
 """The most leases and tickets that one command renews."""
+
+LAST_WORD = 0.25
+"""How long one who hangs up stays to see its counts added: nobody is to wait for them."""
 
 _Kept = tuple[Hold | Waiting, KeepAlive | Renew]
 
@@ -66,6 +71,7 @@ class Keeper:
 
     def _go_round(self) -> None:
         now = self._world.now()
+        report_if_due(self._world, self._desk, now)
         if self._desk.is_clear:
             self._silent_since = None
             return
@@ -96,6 +102,7 @@ class Keeper:
                 continue
             self._desk.strike(hold)
             if hold.lost_because is None:
+                self._desk.count(hold.name, "held", hold.held_for(self._world.now()))
                 self._desk.tell(Abandoned(hold.name, hold.fence))
             tell_loss(self._desk, hold)
             leave, stays = Leave(hold.owner, hold.bar_until), hold.stays_for(self._world.now())
@@ -116,6 +123,7 @@ class Keeper:
                 if (inbox := self._desk.inbox(item.owner)) is not None:
                     inbox.put(_wake(asked_at, answer))
             elif answer is Said.KEPT:
+                self._desk.count(item.name, "renewed")
                 item.prolong(Tenure(asked.ttl, asked_at), now)
             else:
                 item.lose(FORGOTTEN)
@@ -140,6 +148,7 @@ class Keeper:
         dues = [min(hold.renew_at(), hold.tenure.trusted_until) for hold in list(desk.holds.values())]
         dues += [ticket.keep_at for ticket in list(desk.tickets.values())]
         dues += [debt.due_at for debt in list(desk.debts.values())]
+        dues += [] if desk.tally is None else [desk.tally.due_at]
         return min(dues, default=inf)
 
     def _note_silence(self, now: float) -> None:
@@ -159,7 +168,7 @@ class Keeper:
 
 
 async def settle(world: World, desk: Desk) -> None:
-    """Before the line is hung up: say once more what is owed, and wait a little for the answers."""
+    """Before the line is hung up: say once more what is owed, and what was counted; wait a little for the answers."""
     give_up_at = world.now() + PATIENCE
     for owner, debt in list(desk.debts.items()):
         if debt.earliest > world.now():
@@ -169,6 +178,8 @@ async def settle(world: World, desk: Desk) -> None:
         except StoreUnreachable:
             return  # the TTL will do it
         desk.debts.pop(owner, None)
+    with suppress(StoreUnreachable):  # then nobody will know
+        await report(world, desk, LAST_WORD)
 
 
 async def leave_queues(world: World, desk: Desk) -> None:

@@ -10,7 +10,7 @@ from dibs.errors import LeaseLost, SelfDeadlock
 from dibs.flows.asking import ask
 from dibs.flows.bid import Bid
 from dibs.flows.desk import note_debt, owe, tell_loss
-from dibs.flows.hold import FORGOTTEN, Hold, Watchers
+from dibs.flows.hold import FORGOTTEN, LEFT, Hold, Watchers
 from dibs.model.asks import Held, KeepAnswer, Leave, LeaveAnswer, Said
 from dibs.model.request import Request
 from dibs.model.tenure import Tenure, Verdict
@@ -60,6 +60,9 @@ async def acquire(
         return outcome
     bid.leave()
     waited = world.now() - bid.began_at if request.is_patient else 0.0
+    desk.count(request.name, "refused")
+    if waited:
+        desk.count(request.name, "waited", waited)
     desk.tell(events.FoundBusy(request.name, outcome.held.who, waited))
     return Denied(outcome.held, outcome.waiters, waited)
 
@@ -70,7 +73,9 @@ async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
     ttl = hold.renewal(asked_at)
     if hold.check(asked_at) is not Verdict.LOST and ttl is not None:
         [answer] = await ask(world, desk.store.keep([(hold.name, hold.to_renew(ttl))]), desk.patience)
-        _heard(world, hold, Tenure(ttl, asked_at), answer)
+        _heard(world, desk, hold, tenure=Tenure(ttl, asked_at), answer=answer)
+        if answer is Said.KEPT:
+            desk.count(hold.name, "renewed")
     if hold.check(world.now()) is Verdict.LOST:
         desk.strike(hold)
         tell_loss(desk, hold)
@@ -84,24 +89,26 @@ def restate(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
         ttl = hold.renewal(asked_at) if hold.request.renew else None
         ttl = hold.tenure.asked_at + hold.tenure.ttl - asked_at if ttl is None else ttl
         command, tenure = desk.store.keep([(hold.name, hold.to_renew(ttl))]), Tenure(ttl, asked_at)
-        world.later(command, lambda answers: _heard(world, hold, tenure, answers[0]))
+        world.later(command, lambda answers: _heard(world, desk, hold, tenure=tenure, answer=answers[0]))
     return hold.loss()
 
 
-def _heard(world: World, hold: Hold, tenure: Tenure, answer: KeepAnswer) -> None:
+def _heard(world: World, desk: Desk, hold: Hold, *, tenure: Tenure, answer: KeepAnswer) -> None:
     if answer is Said.KEPT:
         hold.prolong(tenure, world.now())
     else:
         hold.lose(FORGOTTEN)
+        desk.nudge()
 
 
-async def reenter(world: World, desk: Desk, hold: Hold) -> int:
+async def reenter(world: World, desk: Desk, hold: Hold, *, watchers: Watchers = ()) -> int:
     """Go into a lock once more that we hold already; gives the entry, by which it is left again."""
-    entry = hold.enter()
-    if loss := restate(world, desk, hold):
-        hold.leave(entry)
-        raise loss
-    return entry
+    entry = hold.enter(watchers)
+    loss = restate(world, desk, hold)
+    if loss is None and not hold.is_left:
+        return entry
+    left = await release(world, desk, hold, entry=entry)
+    raise loss or left or LeaseLost(hold.name, fence=hold.fence, reason=LEFT)
 
 
 async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> LeaseLost | None:
@@ -110,9 +117,13 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
     One who has entered several times holds on until the last `entry` is left. What the hold has as its memo is left
     behind in the same step, unless it was lost.
     """
-    hold.check(world.now())
-    if not hold.leave(entry):
-        return restate(world, desk, hold) if hold.depth else None
+    hold.check(now := world.now())
+    tell_loss(desk, hold)  # while we can be told, too
+    still_in = hold.leave(entry)
+    if still_in is None:
+        return None
+    if still_in:
+        return restate(world, desk, hold)
     leave = Leave(hold.owner, hold.bar_until, hold.memo)
     try:
         if not hold.end():
@@ -131,8 +142,11 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
         hold.is_over = True
         desk.strike(hold)
         _owe(world, desk, hold, leave)
+        if hold.lost_because is None:
+            desk.count(hold.name, "held", hold.held_for(now))
         raise
     if answer is Said.RELEASED or answer is Said.KEPT:
+        desk.count(hold.name, "held", hold.held_for(now))
         if desk.is_heard:
             desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return None
@@ -167,6 +181,7 @@ async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> Non
     desk.strike(hold)
     answer = await _left(world, desk, hold, Leave(hold.owner, hold.bar_until))
     if not was_lost and (answer is Said.RELEASED or answer is Said.KEPT):
+        desk.count(hold.name, "held", hold.held_for(world.now()))
         desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return
     if not was_lost:

@@ -23,7 +23,13 @@ class LooseHold(Hold):
     is_loose = True
 
     def __init__(
-        self, request: Request, *, fence: int, now: float, waited: float = 0.0, ended: Callable[[Memo | None], None] | None = None
+        self,
+        request: Request,
+        *,
+        fence: int,
+        now: float,
+        waited: float = 0.0,
+        ended: Callable[[Memo | None], None] | None = None,
     ) -> None:
         super().__init__(request, "", fence, Tenure(inf, now), waited)
         self._ended = ended

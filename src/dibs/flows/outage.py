@@ -74,6 +74,7 @@ class Policy:
                 return taken
         self._outage.uses += 1
         for request in requests:
+            self._desk.count(request.name, "policy_uses")
             self._desk.tell(PolicyUsed(request.name, self._on_outage, trouble.why))
         if self._on_outage == "skip":
             raise trouble

@@ -40,5 +40,6 @@ async def evict(world: World, desk: Desk, name: str, *, fence: int, reason: str)
     """Take the lock from the holder that was seen; refused if it has changed hands since."""
     answer = await ask(world, desk.store.evict(name, fence), desk.patience)
     if answer is Said.EVICTED:
+        desk.count(name, "broken")
         desk.tell(Evicted(name, fence, reason))
     return answer

@@ -11,14 +11,14 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
+from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.flows import locking
-from dibs.flows.asking import ask
 from dibs.flows.bid import Bid
-from dibs.flows.desk import owe
+from dibs.flows.desk import note_debt, owe, tell_loss
 from dibs.flows.hold import Hold, Watchers
 from dibs.flows.locking import Denied
-from dibs.model.asks import Granted, Leave
-from dibs.model.request import Request
+from dibs.model.asks import Granted, Leave, Said
+from dibs.model.request import A_MOMENT, Request
 from dibs.model.tenure import Verdict
 from dibs.model.value import value
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Wishes = Sequence[tuple[Request, object]]
 """Each lock that is wanted, by name, with the bearer that stands for its lease."""
+
+FOR_THE_KEEPER = (GeneratorExit, StoreUnreachable)
+"""After these it is no place, or no use, to talk to the store: one who is silent would be waited for each time."""
 
 
 @value
@@ -46,55 +49,80 @@ async def acquire_all(
     began_at, wait = world.now(), wishes[0][0].wait
     for request, _ in wishes:
         locking.refuse_self_deadlock(world, request, [hold for hold in inside if hold.name == request.name])
-    taken: Sequence[Hold] | Hindered = await _at_once(world, desk, wishes, watchers)
     give_up_at = inf if wait is None else began_at + wait
+    taken: Sequence[Hold] | Hindered = await _at_once(world, desk, wishes, watchers)
     while not taken:
-        taken = await _one_by_one(world, desk, wishes, watchers, give_up_at=give_up_at)
+        taken = await _one_by_one(world, desk, wishes, give_up_at=give_up_at)
         if isinstance(taken, Hindered):
             waited = world.now() - began_at if wait else 0.0
             return replace(taken, denied=replace(taken.denied, waited=waited))
-        if any(hold.check(world.now()) is Verdict.LOST for hold in taken):  # while we waited for the last of them
+        for hold in taken:  # not before: who still waits for the last of them has nothing to lose
+            hold.watch(watchers)
+        if any(hold.check(world.now()) is Verdict.LOST for hold in taken):
             _drop(world, desk, taken)
             taken = ()
     return taken
 
 
 async def _at_once(world: World, desk: Desk, wishes: Wishes, watchers: Watchers) -> Sequence[Hold]:
-    """All of them in one step, waiting for none; nothing unless all are free."""
+    """All of them in one step, waiting for none; nothing unless all are free, or if there is time to ask again."""
+    try:
+        return await _in_one_step(world, desk, wishes, watchers)
+    except StoreUnreachable as silence:
+        if isinstance(silence, StoreRefused) or (wishes[0][0].wait or 0.0) > desk.patience:
+            return ()
+        raise
+
+
+async def _in_one_step(world: World, desk: Desk, wishes: Wishes, watchers: Watchers) -> Sequence[Hold]:
+    wait = wishes[0][0].wait
+    ends_at = world.now() + min(desk.patience, wait or desk.patience)
     store_time = world.store_time()
     if store_time is None:
-        store_time = await ask(world, desk.store.time(), desk.patience)
+        store_time = await world.ask(desk.store.time(), ends_at - world.now(), exactly=bool(wait))
+    within = max(ends_at - world.now(), A_MOMENT)
     bids = [Bid(world, desk, replace(request, wait=0.0), watchers, bearer) for request, bearer in wishes]
-    asks = [(bid.name, bid.wish(store_time, desk.patience)) for bid in bids]
+    asks = [(bid.name, bid.wish(store_time, within)) for bid in bids]
     holds: list[Hold] = []
     try:
-        for bid, answer in zip(bids, await ask(world, desk.store.acquire_all(asks), desk.patience), strict=False):
+        answers = await world.ask(desk.store.acquire_all(asks), within, exactly=bool(wait))
+        if Said.REFUSED in answers:  # which comes too late, perhaps after the same ask was granted
+            for bid in bids:
+                bid.leave()
+        for bid, answer in zip(bids, answers, strict=False):
             if isinstance(answer, Granted) and isinstance(hold := bid.told(answer), Hold):
                 holds.append(hold)
-    except BaseException:
-        _drop(world, desk, holds)
-        for bid in bids[len(holds) :]:
-            bid.leave()
+    except StoreRefused:  # surely not done: there is nothing to take back
         raise
+    except BaseException as error:
+        _drop(world, desk, holds, because=error)
+        for bid in bids[len(holds) :]:
+            bid.leave(to_the_keeper=isinstance(error, FOR_THE_KEEPER))
+        raise
+    finally:
+        for bid in bids:
+            bid.close()
     return holds
 
 
-async def _one_by_one(
-    world: World, desk: Desk, wishes: Wishes, watchers: Watchers, *, give_up_at: float
-) -> Sequence[Hold] | Hindered:
+async def _one_by_one(world: World, desk: Desk, wishes: Wishes, *, give_up_at: float) -> Sequence[Hold] | Hindered:
     holds: list[Hold] = []
     try:
         for request, bearer in wishes:
-            wait = None if give_up_at == inf else max(give_up_at - world.now(), 0.0)
-            taken = await locking.acquire(world, desk, replace(request, wait=wait), watchers=watchers, bearer=bearer)
+            taken = await locking.acquire(world, desk, _by_then(request, give_up_at, world.now()), bearer=bearer)
             if isinstance(taken, Denied):
                 _drop(world, desk, holds)
                 return Hindered(request.name, taken)
             holds.append(taken)
-    except BaseException:
-        _drop(world, desk, holds)
+    except BaseException as error:
+        _drop(world, desk, holds, because=error)
         raise
     return holds
+
+
+def _by_then(request: Request, give_up_at: float, now: float) -> Request:
+    """The same wish in what is left of its time; once none is left, none is left to bear a silence either."""
+    return replace(request, wait=max(give_up_at - now, 0.0), patience=0.0) if request.wait else request
 
 
 async def release_all(world: World, desk: Desk, holds: Sequence[Hold]) -> LeaseLost | None:
@@ -103,16 +131,32 @@ async def release_all(world: World, desk: Desk, holds: Sequence[Hold]) -> LeaseL
     for number, hold in enumerate(holds):
         try:
             lost = await locking.release(world, desk, hold)
-        except BaseException:
-            _drop(world, desk, holds[number + 1 :])
+        except BaseException as error:
+            _drop(world, desk, holds[number + 1 :], because=error, were_used=True)
             raise
         loss = loss or lost
     return loss
 
 
-def _drop(world: World, desk: Desk, holds: Sequence[Hold]) -> None:
-    """Give back what is of no use without the rest."""
+def _drop(
+    world: World,
+    desk: Desk,
+    holds: Sequence[Hold],
+    *,
+    because: BaseException | None = None,
+    were_used: bool = False,
+) -> None:
+    """Give back what is of no use without the rest; what nobody has used need not stay taken for its `at_least`."""
     for hold in holds:
-        if hold.end():
-            desk.strike(hold)
-            owe(world, desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)
+        if not hold.end():
+            continue
+        desk.strike(hold)
+        if not were_used:  # then nobody has lost anything by it
+            hold.watch(())
+        tell_loss(desk, hold)
+        leave, ttl = Leave(hold.owner, hold.bar_until), hold.request.ttl
+        stays = hold.stays_for(world.now()) if were_used else 0.0
+        if stays or isinstance(because, FOR_THE_KEEPER):
+            note_debt(world, desk, hold.name, leave, ttl=ttl, stays=stays)
+        else:
+            owe(world, desk, hold.name, leave, ttl=ttl)

@@ -92,13 +92,13 @@ def turn(before: LockState, ask: Ask, moment: Moment) -> Turn:
 
 def turn_all(before: Sequence[LockState], asks: Sequence[Acquire], moment: Moment) -> Sequence[Turn]:
     """All or none: a turn for each lock; or only one, that of the first which is not granted, and nothing is done."""
-    turns: list[Turn] = []
+    turns, last = list[Turn](), moment.last_fence
     for lock, ask in zip(before, asks, strict=True):
-        done = turn(lock, replace(ask, queue=False), moment)
+        done = turn(lock, replace(ask, queue=False), replace(moment, last_fence=last))
         if not isinstance(done.answer, Granted):
             return [Turn(lock, moment.last_fence, done.answer)]
         turns.append(done)
-        moment = replace(moment, last_fence=done.last_fence)
+        last = done.last_fence
     return turns
 
 

@@ -9,6 +9,9 @@ from dibs.model.value import value
 MARGIN = 0.1
 """The share of a TTL given up for clocks that run at different rates and threads that wake late."""
 
+NOT_RENEWED = "its TTL is over and it was not to be renewed"
+"""How a lease ends that was taken for a fixed time: as planned, if its work is over, too."""
+
 
 class Verdict(Enum):
     """What the holder's own clock says of its lease."""

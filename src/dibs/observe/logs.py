@@ -9,6 +9,7 @@ from dibs.events import (
     Acquired,
     Adopted,
     CallAdmitted,
+    CalledUnlocked,
     CallSkipped,
     CampaignStalled,
     ChoseEmbedded,
@@ -34,6 +35,7 @@ from dibs.events import (
     WouldHaveSkipped,
     WouldHaveWaited,
 )
+from dibs.model import tenure
 from dibs.model.duration import spoken
 
 _LEVELS: dict[type[Event], int] = {
@@ -43,6 +45,7 @@ _LEVELS: dict[type[Event], int] = {
     FoundBusy: logging.DEBUG,
     CallAdmitted: logging.INFO,
     CallSkipped: logging.INFO,
+    CalledUnlocked: logging.WARNING,
     ReleasedNothing: logging.WARNING,
     Lost: logging.ERROR,
     HeldLong: logging.WARNING,
@@ -81,9 +84,14 @@ class LogReader:
         self._logger = logger or logging.getLogger("dibs")
 
     def on(self, event: Event, /) -> None:
-        level = _LEVELS[type(event)]
+        level = _level(event)
         if self._logger.isEnabledFor(level):
             self._logger.log(level, "%s", sentence(event), extra={"event": event})
+
+
+def _level(event: Event) -> int:
+    is_planned = isinstance(event, Lost) and event.reason == tenure.NOT_RENEWED
+    return logging.INFO if is_planned else _LEVELS[type(event)]
 
 
 def sentence(event: Event) -> str:
@@ -103,8 +111,15 @@ def sentence(event: Event) -> str:
             return f"Skipping execution - lock held by another instance: {name} ({holder}) for {function}"
         case CallSkipped(name, function, why):
             return f"Skipping execution - {why}: {name} for {function}"
+        case CalledUnlocked(name, function):
+            return (
+                f"called {function} without the lock {name!r}, and so is all that is executed with a lock here: "
+                "workflow.lock.enabled is false"
+            )
         case ReleasedNothing(name, why):
             return f"did not release {name!r}: {why}"
+        case Lost(name, fence, tenure.NOT_RENEWED):
+            return f"{name!r} (fence {fence}) ran out as planned: {tenure.NOT_RENEWED}"
         case Lost(name, fence, reason):
             return f"lost {name!r} (fence {fence}): {reason}"
         case HeldLong(name, fence, held_for, ttl):

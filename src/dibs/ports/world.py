@@ -95,8 +95,13 @@ class World(Protocol):
         """Send all at once; give what is known as soon as it is enough, `None` for those still out."""
         ...
 
-    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
-        """Send behind all that was asked before, without waiting; `heard` is told the answer if one comes."""
+    def later(
+        self, command: Command[T], heard: Callable[[T], object], *, undone: Callable[[], object] | None = None
+    ) -> None:
+        """Send behind all that was asked before, without waiting; `heard` is told the answer if one comes.
+
+        `undone` is told if it surely was not done, and nobody has tried again.
+        """
         ...
 
     async def pause(self, duration: float) -> None:

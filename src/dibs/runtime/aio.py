@@ -10,7 +10,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dibs.errors import LeaseLost, StoreUnreachable
+from dibs.errors import LeaseLost, StoreRefused, StoreUnreachable
 from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import new_token
 from dibs.runtime.prompt import Prompt
@@ -74,10 +74,14 @@ class AsyncWorld:
                 return outcomes
             await asyncio.wait(open_ones, timeout=left, return_when=asyncio.FIRST_COMPLETED)
 
-    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+    def later(
+        self, command: Command[T], heard: Callable[[T], object], *, undone: Callable[[], object] | None = None
+    ) -> None:
         def answered(future: asyncio.Future[T]) -> None:
-            if future.exception() is None:
+            if (error := future.exception()) is None:
                 heard(future.result())
+            elif undone is not None and isinstance(error, StoreRefused):
+                undone()
 
         future = self.ask(command, inf)
         if future.done():

@@ -11,7 +11,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.request import A_MOMENT
 from dibs.ports.store import Reply
 
@@ -77,11 +77,15 @@ class BlockingWorld:
             outcomes[position] = commands[position].read(outcome.value) if isinstance(outcome, Reply) else outcome
         return outcomes
 
-    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+    def later(
+        self, command: Command[T], heard: Callable[[T], object], *, undone: Callable[[], object] | None = None
+    ) -> None:
         # A thread stays a moment to see its farewell answered; what is not is the keeper's to repeat.
         try:
             reply = self._wire.send(command.words, command.node, A_MOMENT)
-        except StoreUnreachable:
+        except StoreUnreachable as silence:
+            if undone is not None and isinstance(silence, StoreRefused):
+                undone()
             return
         heard(command.read(reply.value))
 

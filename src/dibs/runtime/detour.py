@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from dibs.flows import locking, together
+from dibs.flows.counting import Tally
 from dibs.flows.hold import Hold
 from dibs.flows.loose import LooseHold
 from dibs.flows.outage import Outage, Policy, of_this_machine, without_a_lock
@@ -17,8 +17,7 @@ from dibs.flows.shadowing import Shadow
 from dibs.flows.together import Hindered
 from dibs.model.fence import next_fence
 from dibs.runtime.blocking import BlockingWorld
-from dibs.runtime.tally import Tally
-from dibs.stores import open_store
+from dibs.stores import EMBEDDED, open_store
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
     from dibs.flows.locking import Denied
     from dibs.model.policy import OnOutageOfJob
     from dibs.model.request import Request
+    from dibs.ports.wire import Backend
     from dibs.ports.world import World
     from dibs.runtime.aio import AsyncWorld
     from dibs.runtime.engine import Engine
 
     Way: TypeAlias = BlockingWorld | AsyncWorld
 
-LOCAL = "sqlite://"
 DOING = "take a lock"
 
 
@@ -62,9 +61,10 @@ class Detours:
         on_outage: OnOutageOfJob = "closed",
         enabled: bool = True,
         mode: Literal["normal", "shadow"] = "normal",
+        local: Callable[[], Backend] = partial(open_store, EMBEDDED),
     ) -> None:
-        self.engine, self.on_outage = engine, on_outage
-        self.outage, self.tally = Outage(), Tally()
+        self.engine, self.on_outage, self._open_local = engine, on_outage, local
+        self.outage, self.tally = Outage(), Tally(threading.RLock())
         self._local: Engine | None = None
         self._for_all: Detour | None = None
         if not enabled:
@@ -96,7 +96,7 @@ class Detours:
     def local(self) -> Engine:
         """What runs on this machine's own store. It is made at the first word of it, not in the middle of an outage."""
         if self._local is None:
-            self._local = self.engine.beside(open_store(os.environ.get("DIBS_LOCAL_URL") or LOCAL))
+            self._local = self.engine.beside(self._open_local())
         return self._local
 
     def home(self, hold: Hold, world: World) -> tuple[World, Desk]:

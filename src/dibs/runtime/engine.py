@@ -11,6 +11,7 @@ from weakref import WeakSet
 
 from dibs.errors import ClientClosed, DibsError
 from dibs.events import ClosedWhileHolding, LockingDisabled, Stumbled
+from dibs.flows.counting import Tally
 from dibs.flows.desk import Desk, tell_loss
 from dibs.flows.keeping import leave_queues, settle
 from dibs.flows.locking import give_back
@@ -69,16 +70,22 @@ class Engine:
             world = self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
         return world
 
-    def take_detours(self, on_outage: OnOutageOfJob, *, enabled: bool, mode: Literal["normal", "shadow"]) -> None:
-        """How this client takes its locks, if not by asking the store and believing it."""
-        if (on_outage, enabled, mode) != ("closed", True, "normal"):
-            self.detours = Detours(self, on_outage=on_outage, enabled=enabled, mode=mode)
+    def take_detours(
+        self,
+        on_outage: OnOutageOfJob,
+        *,
+        enabled: bool,
+        mode: Literal["normal", "shadow"],
+        local: Callable[[], Backend],
+    ) -> None:
+        """How this client takes its locks, if not by asking the store and believing it; `local` opens another one."""
+        self.detours = Detours(self, on_outage=on_outage, enabled=enabled, mode=mode, local=local)
         if not enabled:
             self.tell(LockingDisabled(self.backend.server))
 
     def beside(self, backend: Backend) -> Engine:
-        """Another one, on that store, for the same locks and the same observers."""
-        return Engine(backend, namespace=self.namespace, observers=self._observers)
+        """Another one, on that store, for the same locks and the same observers, with the same patience."""
+        return Engine(backend, namespace=self.namespace, observers=self._observers, patience=self._patience)
 
     def serves(self, desk: Desk) -> bool:
         """Whether what was taken at this desk can still be given back: not when closed, nor in a forked child."""
@@ -143,6 +150,7 @@ class Engine:
         store = self.backend.locks(self.namespace)
         is_heard = bool(self._observers)
         self.desk = Desk(store, self.backend.server, self.tell, who, self._nudge, is_heard, patience=self._patience)
+        self.desk.tally = self.tally = Tally(threading.RLock())
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)

@@ -42,15 +42,25 @@ def holds_here(desk: Desk, name: str, me: object) -> Sequence[Hold]:
 
 def enter(desk: Desk, hold: Hold, me: object) -> None:
     """A block begins here, or something like one."""
-    around = _innermost.get()
-    while around is not None and around[2].is_over:  # left elsewhere than where it was entered
-        around = around[3]
-    _innermost.set((desk, me, hold, around))
+    _innermost.set((desk, me, hold, _open(_innermost.get())))
 
 
 def leave() -> None:
     """One has ended; if others are open within it, it is forgotten with them."""
-    block = _innermost.get()
-    while block is not None and block[2].is_over:
+    _innermost.set(_open(_innermost.get()))
+
+
+def _open(innermost: _Block | None) -> _Block | None:
+    """The same without the blocks that are over, also those around one that is not: they may end in any order."""
+    blocks, block, are_over = list["_Block"](), innermost, False
+    while block is not None:
+        blocks.append(block)
+        are_over = are_over or block[2].is_over
         block = block[3]
-    _innermost.set(block)
+    if not are_over:
+        return innermost
+    still: _Block | None = None
+    for desk, me, hold, _ in reversed(blocks):
+        if not hold.is_over:
+            still = (desk, me, hold, still)
+    return still

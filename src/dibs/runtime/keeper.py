@@ -7,6 +7,7 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
+from dibs.errors import StoreRefused
 from dibs.events import Stumbled
 from dibs.flows.keeping import Keeper
 from dibs.flows.overseeing import check_up
@@ -34,7 +35,9 @@ class KeeperWorld(BlockingWorld):
         super().__init__(wire, now)
         self._desk = desk
 
-    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+    def later(
+        self, command: Command[T], heard: Callable[[T], object], *, undone: Callable[[], object] | None = None
+    ) -> None:
         asked_at = self.now()
 
         def answered(outcome: Reply | StoreUnreachable) -> None:
@@ -44,6 +47,8 @@ class KeeperWorld(BlockingWorld):
                     heard(command.read(outcome.value))
                 except Exception as error:  # noqa: BLE001 - it must not end the wire that brought the answer
                     self._desk.tell(Stumbled("reading an answer", repr(error)))
+            elif undone is not None and isinstance(outcome, StoreRefused):
+                undone()
 
         self._wire.post(command.words, command.node, answered)
 

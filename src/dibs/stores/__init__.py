@@ -10,6 +10,9 @@ from dibs.errors import ConfigError
 if TYPE_CHECKING:
     from dibs.ports.wire import Backend, OwnClient
 
+EMBEDDED = "sqlite://"
+"""This machine's own file: what is taken where nobody names a store."""
+
 _ROOMS = {
     "memory": "dibs.stores.memory",
     "sqlite": "dibs.stores.sqlite",

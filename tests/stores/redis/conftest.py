@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -15,6 +16,9 @@ from tests.servers.fixtures import there
 from tests.servers.kinds import REDIS, VALKEY_9
 from tests.servers.ports import HOST
 from tests.servers.server import Server
+from tests.stores.redis.asker import Asker
+from tests.stores.redis.npm import Node, Redlock, missing
+from tests.stores.redis.rivals import Rival
 from tests.stores.redis.turns import SECRET, USERS
 
 
@@ -28,11 +32,45 @@ def face(faces: Callable[[], Face]) -> Face:
     return faces()
 
 
+@pytest.fixture(params=["blocking", "asyncio"])
+def asker(request: pytest.FixtureRequest, server: Server) -> Iterator[Asker]:
+    """Who asks the store itself."""
+    made = Asker(server.url, request.param)
+    yield made
+    made.close()
+
+
 @pytest.fixture
 def eyes(server: Server) -> Iterator[redis.Redis]:
     """To see, and to do, what no program should."""
     with redis.Redis(host=HOST, port=server.port) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Node]:
+    mine = tmp_path_factory.getbasetemp()
+    folder: Path = (mine if worker_id == "master" else mine.parent) / "npm"
+    if why := missing(folder):
+        pytest.skip(why)
+    program = Node(folder)
+    yield program
+    program.close()
+
+
+@pytest.fixture
+def rivals(request: pytest.FixtureRequest, server: Server) -> Iterator[Callable[[str], Rival]]:
+    """Makes a program of one kind that locks a key."""
+    made: list[Rival] = []
+
+    def make(key: str) -> Rival:
+        known = (request.getfixturevalue("node"),) if request.param is Redlock else ()
+        made.append(request.param(*known, server.port, key))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
 
 
 @pytest.fixture(scope="session")

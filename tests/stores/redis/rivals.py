@@ -26,6 +26,26 @@ end
 """
 """As the documentation of SET has it."""
 
+REDISSON_LOCK = """
+if (redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then
+    redis.call('hincrby', KEYS[1], ARGV[2], 1)
+    redis.call('pexpire', KEYS[1], ARGV[1])
+    return nil
+end
+return redis.call('pttl', KEYS[1])
+"""
+REDISSON_UNLOCK = """
+if (redis.call('hexists', KEYS[1], ARGV[1]) == 0) then
+    return nil
+end
+if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then
+    return 0
+end
+redis.call('del', KEYS[1])
+return 1
+"""
+"""As its `RedissonLock` has them, but for the message to those who wait."""
+
 
 class Rival(Protocol):
     """A program that knows nothing of dibs, and has one lock."""
@@ -127,6 +147,26 @@ class Bare:
 
     def release(self) -> bool:
         return bool(self._client.eval(COMPARE_AND_DELETE, 1, self._key, self._token))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class Redisson:
+    """`RLock` of Java's Redisson: a hash of one field, its owner."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self._client, self._key = redis.Redis(host=HOST, port=port), key
+        self.owner = f"{secrets.token_hex(8)}:52"
+
+    def acquire(self, ttl: float) -> bool:
+        return self._client.eval(REDISSON_LOCK, 1, self._key, str(round(ttl * 1000)), self.owner) is None
+
+    def wait(self, ttl: float) -> bool:
+        return so(lambda: self.acquire(ttl)).wait(LONG)
+
+    def release(self) -> bool:
+        return self._client.eval(REDISSON_UNLOCK, 1, self._key, self.owner) == 1
 
     def close(self) -> None:
         self._client.close()

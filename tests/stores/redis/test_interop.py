@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -18,8 +17,7 @@ from dibs.stores.redis import open_store
 from dibs.testing.contract.faces import BlockingFace, Face, Started
 from tests.chaos.moments import LONG, ends_within, so
 from tests.servers.kinds import REDIS, VALKEY_8, VALKEY_9, Kind
-from tests.servers.server import Server
-from tests.stores.redis.npm import Node, Redlock, missing
+from tests.stores.redis.npm import Redlock
 from tests.stores.redis.rivals import Bare, RedisPy, RedisPyAsyncio, Rival
 from tests.stores.redis.visits import FOREIGN, NAME, SOON, visit
 
@@ -35,32 +33,6 @@ def beside(each: list[tuple[Kind, type]]) -> pytest.MarkDecorator:
 beside_each_rival_on_each_kind = beside([*ON_VALKEY_9, *ELSEWHERE])
 beside_each_rival = beside(ON_VALKEY_9)
 beside_redis_py = beside([(VALKEY_9, RedisPy)])
-
-
-@pytest.fixture(scope="session")
-def node(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Node]:
-    mine = tmp_path_factory.getbasetemp()
-    folder: Path = (mine if worker_id == "master" else mine.parent) / "npm"
-    if why := missing(folder):
-        pytest.skip(why)
-    program = Node(folder)
-    yield program
-    program.close()
-
-
-@pytest.fixture
-def rivals(request: pytest.FixtureRequest, server: Server) -> Iterator[Callable[[str], Rival]]:
-    """Makes a program of one kind that locks a key."""
-    made: list[Rival] = []
-
-    def make(key: str) -> Rival:
-        known = (request.getfixturevalue("node"),) if request.param is Redlock else ()
-        made.append(request.param(*known, server.port, key))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
 
 
 @pytest.fixture

@@ -6,17 +6,21 @@ import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import pytest
 
 import dibs
 from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, StoreRisky
+from dibs.model.asks import Busy, Memo, Queued, Said
+from dibs.model.counts import Count
 from dibs.stores.redis import open_store
+from dibs.stores.redis.scripts import ALL
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Diary
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
+from tests.stores.redis.asker import NAMESPACE, PLAIN, REENTRANT, Asker
 
 DOCS = Path(__file__).parents[3] / "docs" / "redis.md"
 TTL, WAIT = 1.0, 0.3
@@ -28,8 +32,8 @@ def documented() -> str:
     return str(rules)
 
 
-def granted(rules: str) -> list[str]:
-    return re.findall(r"\+\S+", rules)
+def allowed(rules: str) -> set[str]:
+    return set(re.findall(r"\+(\S+)", rules))
 
 
 class Start(Protocol):
@@ -46,6 +50,14 @@ def start(start_server: Callable[..., Server]) -> Start:
     return url
 
 
+def test_what_the_manual_allows_is_all_used() -> None:
+    by_scripts = {word.lower() for script in ALL for word in re.findall(r"redis\.p?call\('(\w+)'", script.text)}
+    by_lines = {"evalsha", "script|load", "subscribe", "select", "info"}
+    assert {
+        word.partition("|")[0] if "pubsub" in word else word for word in allowed(documented())
+    } == by_scripts | by_lines
+
+
 def test_what_the_manual_allows_is_enough(start: Start) -> None:
     diary = Diary()
     with dibs.connect(start(documented()), observers=[diary], quiet=True) as d, ThreadPoolExecutor(1) as pool:
@@ -58,6 +70,29 @@ def test_what_the_manual_allows_is_enough(start: Start) -> None:
         assert [view.name for view in d.locks()] == ["a"]
         assert d.force_release("a", fence=handed.fence)
         diary.wait_for(StoreRisky, 1)
+
+
+@pytest.mark.parametrize("colour", ["blocking", "asyncio"])
+def test_it_is_enough_for_every_kind_of_lock_and_all_that_is_kept_beside_them(
+    start_server: Callable[..., Server], colour: Literal["blocking", "asyncio"]
+) -> None:
+    rules = documented().replace("dibs:", f"{NAMESPACE}:")
+    asker = Asker(start_server(users={"dibs": rules}).url_of("dibs", "password"), colour)
+    fences = [asker.enter(owner, (room, 1)) for owner, room in {"ann": 4, "bob": 2}.items()]
+    assert isinstance(asker.acquire("cid", (4, 1)), Queued)  # who is the narrowest has to be looked for
+    assert isinstance(asker.acquire("dan", REENTRANT), Queued)
+    assert asker.renew("ann", fences[0], depth=2) is Said.KEPT
+    assert asker.leave("bob", memo=Memo("done", asker.now() + 60)) is Said.RELEASED
+    assert asker.recall().text == "done"
+    assert isinstance(asker.acquire("eve"), Queued)  # dan stops her: it has to be known whether it is there
+    assert len(asker.together(("b", asker.wish("fay")), ("c", asker.wish("fay", PLAIN)))) == 2
+    assert isinstance(asker.together(("b", asker.wish("guy")), ("a", asker.wish("guy")))[0], Busy)
+    assert asker.evict(fences[0]) is Said.EVICTED
+    assert [push.kind for push in asker.told(2)] == ["handed", "evicted"]
+    assert asker.who() == ["cid"]
+    assert asker.listed() == ["a", "b", "c"]
+    assert asker.count(Count("a", "acquired", 1)) == [Count("a", "acquired", 1)]
+    asker.close()
 
 
 @on_valkey_9
@@ -92,7 +127,7 @@ def test_no_key_and_no_channel_of_others_can_be_touched(start: Start) -> None:
 @on_valkey_9
 @pytest.mark.parametrize("command", ["evalsha", "subscribe", "set"])
 def test_less_is_told_by_name(start: Start, command: str) -> None:
-    assert f"+{command}" in granted(documented())
+    assert command in allowed(documented())
     url = start(documented().replace(f" +{command} ", " "))
     told = f"no permissions to run the '{command}' command"
     with dibs.connect(url, quiet=True) as d, pytest.raises(dibs.StoreUnreachable, match=told):

@@ -211,7 +211,7 @@ def test_a_sweep_drops_what_has_run_out_and_nothing_else(file: Path) -> None:
         db = sqlite3.connect(file, isolation_level=None)
         db.execute("UPDATE lock SET expires_at = 5 WHERE name LIKE '%dropped'")
         db.execute("INSERT INTO bar VALUES ('a', 'old', 5), ('a', 'new', 50)")
-        sweep(db, 10)
+        sweep(db, now=10, wall=10)
         assert db.execute("SELECT name FROM lock").fetchall() == [("dibs:kept",)]
         assert db.execute("SELECT owner FROM bar").fetchall() == [("new",)]
         db.close()

@@ -165,7 +165,7 @@ class _Talk(asyncio.BufferedProtocol):
         try:
             error = await asyncio.wait_for(answer, PATIENCE)
         except TimeoutError:
-            error = StoreUnreachable(self._server, after=PATIENCE)
+            error = StoreRefused(self._server, after=PATIENCE, why="no answer")
         if error is not None:
             raise error
 

@@ -239,7 +239,7 @@ class _Talk:
                     raise TimeoutError
                 self._take(opened.fileno())
         except OSError as error:
-            raise StoreUnreachable(self._server, after=PATIENCE, why=str(error) or "no answer") from error
+            raise StoreRefused(self._server, after=PATIENCE, why=str(error) or "no answer") from error
         if answers[0] is not None:
             raise answers[0]
 

@@ -59,7 +59,8 @@ class SqliteBackend:
         return guarantee(
             self.server,
             clocks="one boot clock, shared by store and holders; if the file is lost, fences rise by the wall clock",
-            durability="leases outlive any process, and end when the machine is started anew",
+            durability="leases outlive any process, and end when the machine is started anew; what was noted of work"
+            " outlives that, too, but a power cut may take back the last of it",
         )
 
     def locks(self, namespace: str) -> DirectLocks:

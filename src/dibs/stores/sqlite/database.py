@@ -150,7 +150,8 @@ class Database:
             raise Unfit("its file system has no shared memory", "name a file on a local disk")
         db.execute("PRAGMA wal_autocheckpoint = 0")  # see tidy_up
         db.execute("PRAGMA journal_size_limit = 0")  # cut off what was brought home, or it would look long for ever
-        db.execute("PRAGMA synchronous = NORMAL")  # what a power cut takes back, the next boot would drop anyway
+        # What a power cut takes back, the next boot would drop anyway: all but the last memos and counts.
+        db.execute("PRAGMA synchronous = NORMAL")
         db.execute("BEGIN IMMEDIATE")
         prepare(db, self.boot, self._listens)
         db.execute("COMMIT")

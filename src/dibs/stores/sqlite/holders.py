@@ -14,6 +14,7 @@ from dibs.model.lock import Holder
 
 HOLDER = ", ".join(Holder._fields)
 
+BOUNDS = "SELECT ends, tightest FROM lock WHERE name = ?"
 _OTHERS = f"SELECT {HOLDER} FROM holder WHERE name = ?"  # noqa: S608 - joined from constants
 NEXT = f"{_OTHERS} ORDER BY fence LIMIT 1"
 BY_OWNER = f"{_OTHERS} AND owner = ?"
@@ -37,6 +38,11 @@ class Holders:
         self._db, self.name, self.holder, self._is_changed = db, name, holder, False
         self._others, self._ends, self._tightest = 0, 0.0, 1
 
+    def _expect(self, others: int) -> None:
+        """So many others hold it, too."""
+        self._others = others
+        self._ends, self._tightest = self._db.execute(BOUNDS, (self.name,)).fetchone()
+
     def drop_ended(self, now: float) -> None:
         """Whoever's lease has run out does not hold it any more."""
         if self._others and self._ends <= now:
@@ -48,15 +54,17 @@ class Holders:
 
     def held_by(self, owner: str) -> Holder | None:
         """The owner's hold on it."""
-        if self.holder is not None and self.holder.owner == owner:
-            return self.holder
-        return self._other(BY_OWNER, owner)
+        first = self.holder
+        if first is None or first.owner == owner:
+            return first
+        return self._other(BY_OWNER, owner) if self._others else None
 
     def held_with(self, fence: int) -> Holder | None:
         """Whoever has it by that fence."""
-        if self.holder is not None and self.holder.fence == fence:
-            return self.holder
-        return self._other(BY_FENCE, fence)
+        first = self.holder
+        if first is None or first.fence == fence:
+            return first
+        return self._other(BY_FENCE, fence) if self._others else None
 
     @property
     def is_full(self) -> bool:
@@ -102,17 +110,17 @@ class Holders:
 
     def vacate(self, holder: Holder) -> None:
         """It does not hold the lock any more; if it was the first, the next one is."""
-        moved = self._other(NEXT) if holder is self.holder else holder
-        if holder is self.holder:
-            self.holder, self._is_changed = moved, True
-        if moved is not None:
-            self._db.execute(VACATE, (self.name, moved.fence))
-            self._count_others(self._others - 1, self._ends, self._tightest)
-
-    def _other(self, query: str, *key: object) -> Holder | None:
+        self._is_changed = True
         if not self._others:
-            return None
-        found = self._db.execute(query, (self.name, *key)).fetchone()
+            self.holder = None
+            return
+        if holder is self.holder:
+            holder = self.holder = Holder._make(self._db.execute(NEXT, (self.name,)).fetchone())
+        self._db.execute(VACATE, (self.name, holder.fence))
+        self._others -= 1
+
+    def _other(self, query: str, key: object) -> Holder | None:
+        found = self._db.execute(query, (self.name, key)).fetchone()
         return None if found is None else Holder._make(found)
 
     def _count_others(self, others: int, ends: float, tightest: int) -> None:

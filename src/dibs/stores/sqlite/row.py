@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from dibs.model.lock import Holder
 from dibs.stores.sqlite.holders import HOLDER, Holders
+from dibs.stores.sqlite.schema import FORMAT
 
 if TYPE_CHECKING:
     from dibs.model.asks import Acquire
@@ -24,9 +25,10 @@ Ticket: TypeAlias = tuple[int, str, float, str, str, str, int, int, int]
 """As the columns that a grant is made of."""
 _TICKET = "place, owner, ttl, channel, who, purpose, seen, room, depth"
 
+# Each column that is read costs a turn as much as a call: what next to no turn needs is read apart.
 LOOK = f"""
-SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
-    {_of("lock", HOLDER)}, others, ends, tightest, {_of("head", _TICKET)}
+SELECT format = {FORMAT} AND boot = ?2, last_fence, barred_until, waiters, soonest, shortest,
+    {_of("lock", HOLDER)}, others, {_of("head", _TICKET)}
 FROM store LEFT JOIN lock ON lock.name = ?1
 LEFT JOIN ticket AS head ON head.name = ?1 AND head.place = (SELECT min(place) FROM ticket WHERE name = ?1)
 """  # noqa: S608 - joined from constants, as below
@@ -71,16 +73,16 @@ class Row(Holders):
 
     def __init__(self, db: sqlite3.Connection, name: str, found: Sequence[Any]) -> None:
         """By the columns that `LOOK` has found."""
-        super().__init__(db, name, None if found[7] is None else Holder._make(found[7:17]))
-        if found[17]:
-            self._others, self._ends, self._tightest = found[17:20]
+        super().__init__(db, name, None if found[6] is None else Holder._make(found[6:16]))
+        if found[16]:
+            self._expect(found[16])
         self._newest = ""
-        self.last_fence, self._barred_until = found[2:4]
+        self.last_fence, self._barred_until = found[1:3]
         self._counter: int = self.last_fence
-        self.waiters: int = found[4] or 0
-        self.soonest: float = found[5] or inf
-        self.shortest: float = found[6] or inf
-        self._head: Ticket | None = None if found[20] is None else cast("Ticket", found[20:])
+        self.waiters: int = found[3] or 0
+        self.soonest: float = found[4] or inf
+        self.shortest: float = found[5] or inf
+        self._head: Ticket | None = None if found[17] is None else cast("Ticket", found[17:])
 
     def drop_expired(self, now: float) -> None:
         """What has run out is as good as not there."""

@@ -31,7 +31,7 @@ from dibs.model.lock import Holder, held
 from dibs.model.table import MOST_WAITERS
 from dibs.stores.sqlite.records import count, counted, recalled, remember
 from dibs.stores.sqlite.row import LOOK, Row, Ticket
-from dibs.stores.sqlite.schema import FORMAT, check
+from dibs.stores.sqlite.schema import check
 from dibs.stores.sqlite.views import view, views
 
 if TYPE_CHECKING:
@@ -97,15 +97,18 @@ class SqliteTurn:
         return answers
 
     def _count(self, space: str, counts: Sequence[Count]) -> None:
+        self._check()
+        count(self._db, space, counts)
+
+    def _check(self) -> None:
         found, last_boot = self._db.execute("SELECT format, boot FROM store").fetchone()
         check(found, last_boot, self._boot)
-        count(self._db, space, counts)
 
     def _look(self, name: str) -> Row:
         """The lock without what has expired."""
-        found = self._db.execute(LOOK, (name,)).fetchone()
-        if found[0] != FORMAT or found[1] != self._boot:
-            check(found[0], found[1], self._boot)
+        found = self._db.execute(LOOK, (name, self._boot)).fetchone()
+        if not found[0]:
+            self._check()
         lock = Row(self._db, name, found)
         lock.drop_expired(self._now)
         return lock

@@ -13,7 +13,7 @@ from dibs.ports.store import Command, Reply
 from dibs.stores.memory.server import BLANK, MemoryServer
 
 if TYPE_CHECKING:
-    from dibs.model.asks import Acquire, Answer, Ask, Push
+    from dibs.model.asks import Acquire, Answer, Ask, Memo, Push
     from dibs.model.lock import LockState
     from dibs.testing.simulation.agenda import Agenda
     from dibs.testing.simulation.weather import Weather
@@ -26,6 +26,10 @@ class Witness(Protocol):
 
     def saw(self, name: str, before: LockState, after: LockState, ask: Ask, answer: Answer) -> None:
         """One ask was carried out."""
+        ...
+
+    def saw_done(self, name: str, before: Memo | None) -> None:
+        """It was noted that some work was done; this is what was known of it before."""
         ...
 
     def saw_none(self, name: str, before: LockState, after: LockState) -> None:
@@ -58,8 +62,10 @@ class Server(MemoryServer):
 
     def turn(self, name: str, ask: Ask, now: float) -> Answer:
         """One ask about one lock, under the referee's eyes."""
-        before = self.locks.get(name, BLANK)
+        before, noted = self.locks.get(name, BLANK), self.memos.get(name)
         answer = super().turn(name, ask, now)
+        if self.witness is not None and self.memos.get(name) is not noted:
+            self.witness.saw_done(name, None if noted is None else noted[0])
         if self.witness is not None:
             self.witness.saw(name, before.at(now), self.locks.get(name, BLANK), ask, answer)
         return answer
@@ -81,6 +87,7 @@ class Server(MemoryServer):
     def forget(self) -> None:
         """Lose all memory."""
         self.locks.clear()
+        self.memos.clear()
         self.last_fence = 0
 
 
@@ -92,6 +99,8 @@ class Message:
     asked_at: float
     heard: Heard
     generation: int
+    is_refused: bool = False
+    """Whether the server will not do it; nor will it if it comes twice."""
 
 
 class Client(Protocol):
@@ -142,6 +151,7 @@ class Line:
             self._agenda.at(self._agenda.now + random.uniform(0, 0.01), self.cut)
         if weather.lost and random.random() < weather.lost:
             return
+        message.is_refused = bool(weather.refused) and random.random() < weather.refused
         arrives_at = self._agenda.now + weather.delay(random)
         self._sent_until = arrives_at = max(self._sent_until, arrives_at)
         self._agenda.at(arrives_at, self._land, message)
@@ -149,8 +159,9 @@ class Line:
             self._agenda.at(arrives_at, self._land, message)
 
     def bring(self, push: Push) -> None:
-        """The server tells us something, behind all that it has answered."""
-        self._back(self._hear_push, push, self._generation)
+        """The server tells us something, behind all that it has answered; lost if it has not noticed that we are cut."""
+        if self._is_up:
+            self._back(self._hear_push, push, self._generation)
 
     def cut(self) -> None:
         """The connection breaks: what was on its way back is lost, what was on its way there may still land."""
@@ -182,7 +193,7 @@ class Line:
         if server.stalled_until > self._agenda.now:
             self._agenda.at(server.stalled_until, self._land, message)
             return
-        if self.weather.refused and self._random.random() < self.weather.refused:
+        if message.is_refused:
             outcome: Reply | StoreUnreachable = StoreRefused("sim://", after=0.0, why="refused")
         else:
             outcome = server.carry_out(message.command.words)

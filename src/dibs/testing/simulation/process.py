@@ -9,7 +9,7 @@ from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dibs.errors import StoreUnreachable
+from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.flows.desk import Desk
 from dibs.flows.keeping import Keeper
 from dibs.ports.store import Command, Reply
@@ -232,10 +232,14 @@ class SimWorld:
         waiting.clear()
         return outcomes
 
-    def later(self, command: Command[T], heard: Callable[[T], object]) -> None:
+    def later(
+        self, command: Command[T], heard: Callable[[T], object], *, undone: Callable[[], object] | None = None
+    ) -> None:
         def read(outcome: Reply | StoreUnreachable) -> None:
             if isinstance(outcome, Reply):
                 heard(command.read(outcome.value))
+            elif undone is not None and isinstance(outcome, StoreRefused):
+                undone()
 
         if not self._process.is_dead:
             self._lines[command.node].send(command, read)

@@ -1,9 +1,9 @@
 """Watches one world and says which promise was broken. Knows the truth that no client can see.
 
 I1 accepted writes at a separate resource carry rising fences · I2 fences are unique and rise · I3 no more are in
-than all who are in allow, and several locks are taken together or not at all · I5 nothing is left behind · I6 a free
-lock does not stay unused, and nobody barges · I7 whoever believes it holds, holds, and is told in time when it does
-not · I8 unknown is reported as unknown · I9 nobody else's lock is released.
+than all who are in allow, and several locks are taken together or not at all · I4 once a window is once · I5 nothing
+is left behind · I6 a free lock does not stay unused, and nobody barges · I7 whoever believes it holds, holds, and is
+told in time when it does not · I8 unknown is reported as unknown · I9 nobody else's lock is released.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from dibs.errors import StoreUnreachable
-from dibs.flows.hold import NOT_RENEWED, RAN_OUT, REACHED_MAX_HOLD, Hold
-from dibs.model.asks import Busy, Evict, Leave, Queued
+from dibs.flows.hold import RAN_OUT, REACHED_MAX_HOLD, Hold
+from dibs.model.asks import Busy, Evict, Leave, Queued, Renew
+from dibs.model.tenure import NOT_RENEWED
 from dibs.stores.memory.server import BLANK
 
 if TYPE_CHECKING:
     from dibs.errors import LeaseLost
     from dibs.events import Event
-    from dibs.model.asks import Answer, Ask
+    from dibs.model.asks import Answer, Ask, Memo
     from dibs.model.lock import Holder, LockState
     from dibs.testing.simulation.network import Server
     from dibs.testing.simulation.process import Process
@@ -43,6 +44,7 @@ class Referee:
         self._queued_at: dict[str, float] = {}
         self._released: set[str] = set()
         self._staying: set[str] = set()
+        self._shortened: set[str] = set()
         self._written: dict[str, tuple[int, str]] = {}
         self._has_jumped_back = self._fences_may_repeat = False
         self._free_since: dict[str, float] = {}
@@ -62,6 +64,7 @@ class Referee:
             gone = {ticket.owner for ticket in before.queue} - {ticket.owner for ticket in after.queue}
             if gone := gone - {owner, *(holder.owner for holder in after.holders)}:
                 self._fault("I9", f"{ask} on {name} removed the tickets of {sorted(gone)}")
+        self._note_shortened(name, before, ask)
         known = {was.fence for was in before.holders}
         for now in after.holders:
             if now.fence not in known:
@@ -73,6 +76,18 @@ class Referee:
             if isinstance(answer, Queued):
                 self._queued_at.setdefault(owner, self._server.agenda.now)
         self._judge_beliefs()
+
+    def _note_shortened(self, name: str, before: LockState, ask: Ask) -> None:
+        """Those who wait know of a later end, and hear of this one when their tickets are kept."""
+        held = before.held_by(ask.owner) if isinstance(ask, Renew) else None
+        if held is not None and isinstance(ask, Renew) and ask.ttl < held.expires_at - self._server.clock():
+            self._shortened.add(name)
+
+    def saw_done(self, name: str, before: Memo | None) -> None:
+        """I4: what is to be done once a window is done once; the window may end early if the clock was set back."""
+        self.counts["done"] += 1
+        if before is not None and before.until > self._server.clock() and not self._has_jumped_back:
+            self._fault("I4", f"the work of {name} was done again in its window, which lasts until {before.until}")
 
     def saw_none(self, name: str, before: LockState, after: LockState) -> None:
         """Where one of several locks was not free, none may have changed."""
@@ -130,7 +145,7 @@ class Referee:
         process = next(process for process in self._processes if process.name == owner.rpartition(".")[0])
         ready_at = max(free_since, queued_at, process.awake_since(), self._settled_at())
         idle = self._server.agenda.now - ready_at
-        if idle > 0.1 * ttl + 0.06:
+        if idle > 0.1 * ttl + 0.06 + (ttl / 3 if name in self._shortened else 0.0):
             self._fault("I6", f"{name} was free for {idle:.3f}s while {owner} waited for it")
 
     def _settled_at(self) -> float:

@@ -18,6 +18,7 @@ from dibs.model.request import Request
 from dibs.model.tenure import Verdict
 from dibs.stores.direct import DirectLocks
 from dibs.testing.simulation.agenda import Agenda, Cancelled
+from dibs.testing.simulation.errand import Errand
 from dibs.testing.simulation.network import Server
 from dibs.testing.simulation.process import Process
 from dibs.testing.simulation.referee import Referee
@@ -70,6 +71,7 @@ class _Story:
         self._scripts: list[tuple[Process, Task]] = []
         self._names = ["a"] if random.random() < 0.8 else ["a", "b"]
         self._kinds = random.choice(KINDS)
+        self._is_for_errands = random.random() < 0.1
         self._to_begin = 0
         self._has_healed = False
 
@@ -149,6 +151,10 @@ class _Story:
         if len(self._names) > 1 and random.random() < 0.5:
             await self._all_of_them(process, request)
             return
+        if self._is_for_errands:
+            alone = replace(request, room=1, is_counted=False, at_least=0.0)
+            await self._errand(process, Errand(process, alone, watchers, window=3 * self.weather.ttl))
+            return
         taken = await locking.acquire(world, desk, request, watchers=watchers)
         if isinstance(taken, locking.Denied):
             self.referee.was_told_busy(process)
@@ -176,6 +182,20 @@ class _Story:
             loss = await together.release_all(process.world, process.desk, taken)
             for hold in taken:
                 self.referee.released(process, hold, cleanly=loss is None)
+
+    async def _errand(self, process: Process, errand: Errand) -> None:
+        """Do what is to be done once a window; now and then it fails."""
+        try:
+            hold = await errand.begin()
+            if not isinstance(hold, Hold):
+                self.referee.counts["needless"] += 1
+                return
+            self.referee.entered(process, hold)
+            await self._work(process, hold)
+        finally:
+            if errand.hold is not None:
+                errand.hold.memo = errand.memo() if self._random.random() < 0.8 else None
+                await self._give_back(process, errand.hold)
 
     async def _work(self, process: Process, hold: Hold) -> None:
         random, world, desk, ttl = self._random, process.world, process.desk, hold.request.ttl

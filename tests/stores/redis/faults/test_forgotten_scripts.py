@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, Lost
+from dibs.model.asks import Memo
+from dibs.model.counts import Count
 from dibs.testing.contract.faces import Face
 from tests.chaos.moments import ends_within, so
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
+from tests.stores.redis.asker import PLAIN, Asker
 from tests.stores.redis.faults.party import NAME, Party, renewed
 
 SOON = 0.5
@@ -123,3 +127,30 @@ def test_the_scripts_are_forgotten_while_a_ticket_is_kept_alive(
             await second.finish()
 
     party.play(scene())
+
+
+ASKED: dict[str, Callable[[Asker], object]] = {
+    "acquire": lambda asker: asker.acquire("ann", PLAIN),
+    "enter": lambda asker: asker.acquire("ann"),
+    "together": lambda asker: asker.together(("a", asker.wish("ann")), ("b", asker.wish("ann"))),
+    "keep": lambda asker: asker.keep_alive("ann"),
+    "leave": lambda asker: asker.leave("ann"),
+    "leave a memo": lambda asker: asker.leave("ann", memo=Memo("done", 1e10)),
+    "evict": lambda asker: asker.evict(1),
+    "inspect": lambda asker: asker.seen().holders,
+    "held": lambda asker: asker.listed(),
+    "recall": lambda asker: asker.recall().text,
+    "count": lambda asker: asker.ask(asker.locks.count([Count("a", "acquired", 1)])),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=list(ASKED))
+def test_whatever_is_asked_for_was_not_done_and_can_be_asked_again(
+    asker: Asker, server: Server, asked: Callable[[Asker], object]
+) -> None:
+    asker.now()
+    forget(server)
+    with pytest.raises(StoreRefused, match=r"NOSCRIPT.*ask again"):
+        asked(asker)
+    assert not server.ask("KEYS", "*")
+    asked(asker)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dibs import LeaseLost
 from dibs.events import JoinedQueue, Lost
+from dibs.model.asks import Granted, Memo, Queued, Said
 from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
+from tests.stores.redis.asker import PERMIT, READER, REENTRANT, Asker, Kind
 from tests.stores.redis.faults.party import NAME, Party, renewed
 from tests.stores.redis.faults.skew import NO_SHIM, Skewed, at_true_time, environment, shim_in
 
@@ -99,3 +101,53 @@ def test_a_clock_set_back_takes_no_lock_from_its_holder(party: Party, skewed: Sk
 
     party.play(scene())
     party.leaves_nothing(skewed.server)
+
+
+@on_valkey_9
+@pytest.mark.parametrize("kind", [REENTRANT, PERMIT, READER], ids=["a reentrant lock", "a permit", "a reader"])
+class TestLocksThatMayBeShared:
+    @pytest.fixture(params=["blocking", "asyncio"])
+    def asker(self, request: pytest.FixtureRequest, skewed: Skewed) -> Iterator[Asker]:
+        made = Asker(skewed.server.url, request.param)
+        yield made
+        made.close()
+
+    def test_a_clock_set_forward_ends_their_leases(self, asker: Asker, skewed: Skewed, kind: Kind) -> None:
+        fence = asker.enter("ann", kind)
+        skewed.set(STEP)
+        assert asker.seen().state == "free"
+        assert asker.renew("ann", fence) is Said.GONE
+        assert asker.leave("ann") is Said.GONE
+        later = asker.enter("bob", kind)
+        assert later > fence
+        skewed.set(0)
+        assert asker.renew("bob", later) is Said.KEPT
+        assert asker.leave("bob") is Said.RELEASED
+        assert asker.enter("cid", kind) > later
+
+    def test_a_clock_set_back_takes_none_from_its_holder(self, asker: Asker, skewed: Skewed, kind: Kind) -> None:
+        fence = asker.enter("ann", kind)
+        waits = isinstance(asker.acquire("bob", REENTRANT), Queued)
+        assert waits
+        skewed.set(-STEP)
+        assert asker.renew("ann", fence) is Said.KEPT
+        assert asker.renew("ann", fence, depth=2) is Said.KEPT
+        assert 29 < asker.seen().holders[0].ttl_left <= 30
+        assert asker.leave("ann", memo=Memo("done", asker.now() + 60)) is Said.RELEASED
+        assert asker.recall().text == "done"
+        handed = asker.keep_alive("bob")
+        assert isinstance(handed, Granted)
+        assert handed.fence > fence
+        asker.leave("bob")
+        assert set(skewed.server.ask("KEYS", "*")) == {"n:~fence", "{n:a}~memo"}
+
+    def test_all_of_them_or_none_by_a_clock_set_back(self, asker: Asker, skewed: Skewed, kind: Kind) -> None:
+        before = asker.enter("ann", kind)
+        asker.leave("ann")
+        skewed.set(-STEP)
+        fences = [
+            answer.fence
+            for answer in asker.together(*((name, asker.wish("bob", kind)) for name in "abc"))
+            if isinstance(answer, Granted)
+        ]
+        assert fences == [before + 1, before + 2, before + 3]

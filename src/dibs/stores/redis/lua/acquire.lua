@@ -25,7 +25,6 @@ if now <= tonumber(ARGV[2]) and redis.call('EXISTS', lock, line, bars) == 0 then
   redis.call('ZADD', index, string.format('%.0f', now + ttl * 1000), lock)
   return {now, 1, fence}
 end
--- include common
 -- include ask
 
 return {now, unpack(ask(owner, ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], '1', '0'))}

@@ -1,3 +1,7 @@
+-- include turn
+-- include staying
+-- include sight
+-- include waiting
 
 -- One who wants the lock, or a place in its queue: what comes of it.
 local function ask(owner, not_after, seen, ttl, queue, told, room, depth, deaf)

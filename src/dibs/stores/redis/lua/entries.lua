@@ -1,7 +1,11 @@
 
--- Who comes in, stays and goes.
+-- Who comes in, and goes.
 
 local is_moved = false -- whether a lease in the hash begins or ends at another time now
+
+local function note(ends) -- in the index, that there is something about this lock until then
+  redis.call('ZADD', index, 'GT', text(ends), lock)
+end
 
 local function grant(owner, fence, ttl, room, depth, told)
   redis.call('SET', counter, text(fence))
@@ -20,16 +24,6 @@ local function grant(owner, fence, ttl, room, depth, told)
   redis.call('HSET', lock, owner, depth)
   redis.call('HSET', holders, owner, room .. known, '', text(narrowest))
   redis.call('ZADD', leases, text(now + ttl * 1000), owner)
-end
-
-local function prolong(owner, ttl)
-  if value then
-    redis.call('PEXPIRE', lock, ttl)
-    note(now + ttl * 1000)
-  else
-    redis.call('ZADD', leases, text(now + ttl * 1000), owner)
-    is_moved = true
-  end
 end
 
 local function vacate(owner) -- one of those in the hash

@@ -6,7 +6,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local lock, line, tickets, expiries, bars, holders, leases, counter, index = unpack(KEYS)
 local fence = tonumber(ARGV[1])
--- include common
+-- include turn
+-- include staying
+-- include closing
 
 local function tell(owner, known) -- a thread's channel is its line's
   local channel = string.match(known, '^[^\n]*\n1\n%d+\n%d+\n%d+\n([^\n.]*)[^\n]*\n[^\n]*\n')

@@ -8,6 +8,7 @@ local index = KEYS[1]
 local lock, line, tickets, expiries, holders, leases, counter
 -- include layout
 -- include holders
+-- include sight
 -- include view
 
 redis.pcall('ZREMRANGEBYSCORE', index, '-inf', text(now)) -- those of the dead; if nothing can be written, they stay

@@ -9,14 +9,6 @@ local function is_of(known, owner)
   return known and string.sub(known, 1, #owner + 1) == owner .. '\n'
 end
 
-local function fence_of(known)
-  return tonumber(string.match(known, '^[^\n]*\n1\n(%d+)\n%d+\n%d+\n[^\n]*\n[^\n]*\n') or '0')
-end
-
-local function shown(known) -- without its owner, whose secret it is
-  return string.match(known, '^[^\n]*\n(1\n%d+\n%d+\n%d+\n[^\n]*\n[^\n]*\n.*)$') or ''
-end
-
 -- See who holds it, and change nothing. A hash is ours if what we keep beside it tells of all who are in it.
 local function find()
   value, inside, has_dead, listed = redis.call('MGET', lock)[1], 0, false, nil
@@ -67,46 +59,17 @@ local function sharers() -- all in the hash, in no order
   return listed
 end
 
-local function recount() -- who was the narrowest may have left
-  local least
-  for _, sharer in ipairs(sharers()) do
-    least = math.min(least or sharer.room, sharer.room)
-  end
-  narrowest = least or 1
-end
-
 local function is_full() -- whether nobody would fit
-  if not value and inside >= narrowest and narrowest > 1 then
-    recount()
+  if not value and inside >= narrowest and narrowest > 1 then -- who was the narrowest may have left
+    local room
+    for _, sharer in ipairs(sharers()) do
+      room = math.min(room or sharer.room, sharer.room)
+    end
+    narrowest = room or 1
   end
   return value and true or inside > 0 and inside >= narrowest
 end
 
 local function has_room(room)
   return (inside == 0 or inside < room) and not is_full()
-end
-
-local function lasts() -- ms, until the first lease ends; less than 0 if that is not known
-  if value then
-    return redis.call('PTTL', lock)
-  end
-  return math.floor((redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2] - now) / 1000)
-end
-
-local function seen(sharer)
-  local left = tonumber(redis.call('ZSCORE', leases, sharer.owner)) - now
-  return {math.floor(left / 1000), shown(sharer.known), sharer.room, tonumber(redis.call('HGET', lock, sharer.owner))}
-end
-
-local function first(left) -- of all who hold it: ttl left (ms), what others may know; of one in a hash room and depth
-  if value then
-    return {left, shown(value)}
-  end
-  local earliest
-  for _, sharer in ipairs(sharers()) do
-    if not earliest or sharer.fence < earliest.fence then
-      earliest = sharer
-    end
-  end
-  return earliest and seen(earliest) or {left, ''}
 end

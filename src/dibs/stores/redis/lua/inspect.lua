@@ -6,6 +6,7 @@ local now = time[1] * 1000000 + time[2]
 local lock, line, tickets, expiries, bars, holders, leases, counter, index = unpack(KEYS)
 -- include layout
 -- include holders
+-- include sight
 -- include view
 
 return {now, view()}

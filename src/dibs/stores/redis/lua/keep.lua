@@ -6,7 +6,10 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local counter, index = KEYS[1], KEYS[2]
 local lock, line, tickets, expiries, bars, holders, leases
--- include common
+-- include turn
+-- include staying
+-- include sight
+-- include waiting
 
 local function renew(owner, ttl, fence, depth)
   local mine = held_by(owner)
@@ -28,7 +31,7 @@ local function keep(owner, ttl)
     serve()
     return {GRANTED, fence_of(mine)}
   end
-  local shortest = refresh(owner, ttl)
+  local shortest = redis.call('ZSCORE', line, owner) and keep_for(owner, ttl)
   local fence = serve(shortest and owner)
   if fence then
     return {GRANTED, fence}

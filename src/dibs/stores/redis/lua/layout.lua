@@ -14,6 +14,8 @@
 --   counter   the last fence
 --   index     locks that are held or waited for, by when the last of that ends (µs)
 
+local GRANTED, QUEUED, BUSY, REFUSED, GONE, KEPT, RELEASED, LEFT, EVICTED, CHANGED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+
 local function text(number) -- .. would round it
   return string.format('%.0f', number)
 end

@@ -15,8 +15,8 @@ if bar_until == 0 and not memo then
       redis.call('ZREM', index, lock)
       return 7
     end
-  elseif beside == 2 and redis.call('HLEN', holders) == 2 and redis.call('HEXISTS', holders, owner) == 1 then -- alone
-    if redis.pcall('HDEL', lock, owner) == 1 then
+  elseif beside == 2 and redis.pcall('HLEN', lock) == 1 and redis.call('HEXISTS', holders, owner) == 1 then
+    if redis.call('HDEL', lock, owner) == 1 then
       redis.call('DEL', holders, leases)
       redis.call('ZREM', index, lock)
       return 7
@@ -25,7 +25,8 @@ if bar_until == 0 and not memo then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
--- include common
+-- include turn
+-- include closing
 
 look()
 if bar_until >= now then

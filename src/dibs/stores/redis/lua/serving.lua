@@ -1,28 +1,20 @@
 
--- How those who wait get in.
+-- How those who wait get in. There may be no ticket of one: the hash can be deleted by hand, or evicted.
 
-local SOON, LATER = 250, 2000 -- how often (ms) to look after a lock whose holder will tell nobody that it has gone
+local TICKET = '^(%d+)\n(%d+)\n%d+\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$'
 
 local function next_fence(seen)
   return math.max(tonumber(redis.call('GET', counter) or '0') + 1, now, seen + 1)
 end
 
-local function is_heard(channel)
-  return redis.call('PUBSUB', 'NUMSUB', channel)[2] > 0
-end
-
-local function read(ticket) -- there is none in a hash that was deleted by hand, or evicted
-  return string.match(ticket or '', '^(%d+)\n(%d+)\n%d+\n(%d+)\n(%d+)\n([^\n]*)\n(.*)$')
-end
-
 -- One who is the next in line: gives its fence if it is in, nil if it is passed over, false if it stops all behind it.
 local function admit(owner, ticket, is_asker, deaf)
-  local ttl, seen, room, depth, channel, rest = read(ticket)
+  local ttl, seen, room, depth, channel, rest = string.match(ticket or '', TICKET)
   if not ttl or (deaf[channel] and not is_asker) then
     return nil
   end
   if not has_room(tonumber(room)) then
-    deaf[channel] = not is_asker and not is_heard(channel)
+    deaf[channel] = not is_asker and redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0
     return deaf[channel] and nil
   end
   local fence = next_fence(tonumber(seen))
@@ -67,18 +59,4 @@ local function serve(asker, deaf)
     tidy()
   end
   return mine
-end
-
-local function close() -- the index forgets a lock about which there is nothing more to say
-  if redis.call('EXISTS', lock, line) == 0 then
-    redis.call('ZREM', index, lock)
-  end
-end
-
-local function ask_again(position, shortest, left) -- in how many ms, should nobody tell anything before
-  local again = left >= 0 and math.min(shortest, left) or shortest
-  if value and shown(value) == '' then
-    again = math.min(again, SOON * (position + 1), LATER) -- the first looks for all; the next for it, should it leave
-  end
-  return again
 end

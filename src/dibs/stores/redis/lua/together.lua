@@ -6,14 +6,13 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local counter, index = KEYS[1], KEYS[2]
 local lock, line, tickets, expiries, bars, holders, leases
--- include common
 -- include ask
 
 local deaf = {}
 
 local function is_deaf(channel)
   if deaf[channel] == nil then
-    deaf[channel] = not is_heard(channel)
+    deaf[channel] = redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0
   end
   return deaf[channel]
 end
@@ -22,16 +21,19 @@ local function is_waiting(owner)
   return tonumber(redis.call('ZSCORE', expiries, owner) or '0') > now
 end
 
+local function ticket_of(owner)
+  return string.match(is_waiting(owner) and redis.call('HGET', tickets, owner) or '', TICKET)
+end
+
 -- The lock as it would be once those were let in who stand before the owner: how many would be inside, the narrowest
 -- of their rooms, the first of them (if nobody is inside yet), and whether one stops all behind it.
 local function foresee(owner)
   local within, limit, earliest = inside, math.huge, nil
-  if inside > 0 then
-    recount()
-    limit = narrowest
+  for _, sharer in ipairs(inside > 0 and sharers() or {}) do
+    limit = math.min(limit, sharer.room)
   end
   for _, other in ipairs(redis.call('ZRANGE', line, 0, -1)) do
-    local ttl, seen, room, depth, channel, rest = read(is_waiting(other) and redis.call('HGET', tickets, other))
+    local ttl, seen, room, depth, channel, rest = ticket_of(other)
     if ttl and other == owner then
       break
     end

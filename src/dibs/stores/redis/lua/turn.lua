@@ -1,0 +1,5 @@
+-- include layout
+-- include queue
+-- include holders
+-- include entries
+-- include serving

@@ -1,0 +1,118 @@
+"""Somebody who asks the store itself about locks of every kind, without a client in between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+from dibs.model.asks import (
+    CROWD,
+    Acquire,
+    AcquireAnswer,
+    EvictAnswer,
+    Granted,
+    KeepAlive,
+    KeepAnswer,
+    Leave,
+    LeaveAnswer,
+    Memo,
+    Push,
+    Recalled,
+    Renew,
+)
+from dibs.model.counts import Count
+from dibs.model.views import LockView
+from dibs.ports.store import Command
+from dibs.stores.redis import open_store
+from dibs.testing.contract.lines import LINES, Ear
+
+T = TypeVar("T")
+
+NAMESPACE = "n"
+TTL = 30.0
+FOR_EVER = 1e10
+PLAIN, REENTRANT, PERMIT, READER = (1, 0), (1, 1), (2, 1), (CROWD, 1)
+"""Room and depth: of a mutex, of a reentrant lock or a writer, of one of two permits, and of a reader."""
+
+Kind = tuple[int, int]
+
+
+class Asker:
+    """One line to a server. Owners have the name that they are shown by."""
+
+    def __init__(self, url: str, colour: Literal["blocking", "asyncio"]) -> None:
+        backend = open_store(url)
+        self._ear = Ear()
+        self._line = LINES[colour](backend, self._ear)
+        self.locks, self.channel, self.close = backend.locks(NAMESPACE), self._line.channel, self._line.close
+
+    def ask(self, command: Command[T]) -> T:
+        return command.read(self._line.value(command))
+
+    def wish(self, owner: str, kind: Kind = READER, *, ttl: float = TTL) -> Acquire:
+        return Acquire(owner, ttl, FOR_EVER, self.channel, owner, room=kind[0], depth=kind[1])
+
+    def acquire(
+        self,
+        owner: str,
+        kind: Kind = READER,
+        *,
+        ttl: float = TTL,
+        channel: str = "",
+        queue: bool = True,
+        name: str = "a",
+    ) -> AcquireAnswer:
+        wish = replace(self.wish(owner, kind, ttl=ttl), channel=channel or self.channel, queue=queue)
+        return self.ask(self.locks.acquire(name, wish))
+
+    def enter(self, owner: str, kind: Kind = READER, *, ttl: float = TTL, name: str = "a") -> int:
+        """Acquire it, which must succeed: the fence."""
+        answer = self.acquire(owner, kind, ttl=ttl, name=name)
+        assert isinstance(answer, Granted), answer
+        return answer.fence
+
+    def together(self, *asks: tuple[str, Acquire]) -> Sequence[AcquireAnswer]:
+        return self.ask(self.locks.acquire_all(asks))
+
+    def renew(self, owner: str, fence: int, *, depth: int = 1, ttl: float = TTL) -> KeepAnswer:
+        return self._kept(Renew(owner, fence, ttl, depth))
+
+    def keep_alive(self, owner: str, *, ttl: float = TTL) -> KeepAnswer:
+        return self._kept(KeepAlive(owner, ttl))
+
+    def leave(self, owner: str, *, memo: Memo | None = None, name: str = "a") -> LeaveAnswer:
+        return self.ask(self.locks.leave(name, Leave(owner, memo=memo)))
+
+    def evict(self, fence: int) -> EvictAnswer:
+        return self.ask(self.locks.evict("a", fence))
+
+    def seen(self, name: str = "a") -> LockView:
+        return self.ask(self.locks.inspect(name))
+
+    def who(self) -> list[str]:
+        """Who holds it, first come first."""
+        return [held.who for held in self.seen().holders]
+
+    def listed(self) -> list[str]:
+        return [view.name for view in self.ask(self.locks.held("", 100))]
+
+    def recall(self) -> Recalled:
+        return self.ask(self.locks.recall("a"))
+
+    def now(self) -> float:
+        return self.ask(self.locks.time())
+
+    def count(self, *counts: Count) -> Sequence[Count]:
+        """Count these; gives all that there is."""
+        self.ask(self.locks.count(counts))
+        return self.ask(self.locks.counted())
+
+    def told(self, pushes: int) -> list[Push]:
+        """What the store has told so far, once it is that much."""
+        self._line.hear(pushes)
+        return self._ear.pushes
+
+    def _kept(self, ask: KeepAlive | Renew) -> KeepAnswer:
+        [answer] = self.ask(self.locks.keep([("a", ask)]))
+        return answer
