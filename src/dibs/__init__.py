@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         StoreUnreachable,
     )
     from dibs.events import Event, Observer
+    from dibs.family import RLock, RWLock
     from dibs.leader import Leader, Term, Terms
     from dibs.lease import Lease
     from dibs.lock import Lock, TryLock
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.shadow import Shadowed
     from dibs.skipped import Skipped
     from dibs.statistics import LockStats, Stats
+    from dibs.together import Leases, LockAll
 
 __version__ = "0.1.0.dev0"
 
@@ -46,12 +48,16 @@ __all__ = [
     "Leader",
     "Lease",
     "LeaseLost",
+    "Leases",
     "Lock",
+    "LockAll",
     "LockBusy",
     "LockStats",
     "LockView",
     "NoFence",
     "Observer",
+    "RLock",
+    "RWLock",
     "SelfDeadlock",
     "Shadowed",
     "Skipped",
@@ -78,12 +84,16 @@ _HOMES = {
     "Leader": "dibs.leader",
     "Lease": "dibs.lease",
     "LeaseLost": "dibs.errors",
+    "Leases": "dibs.together",
     "Lock": "dibs.lock",
+    "LockAll": "dibs.together",
     "LockBusy": "dibs.errors",
     "LockStats": "dibs.statistics",
     "LockView": "dibs.model.views",
     "NoFence": "dibs.errors",
     "Observer": "dibs.events",
+    "RLock": "dibs.family",
+    "RWLock": "dibs.family",
     "SelfDeadlock": "dibs.errors",
     "Shadowed": "dibs.shadow",
     "Skipped": "dibs.skipped",

@@ -30,7 +30,7 @@ class Remembered:
     """The leases that were taken by key at one desk. Those that are over are forgotten before they are many."""
 
     def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+        self.desk = desk  # which is found again by its id, and so must not be collected before this is
         self._leases: dict[str, Lease] = {}
         self._look_at = FEW
         self._changing = RLock()  # a signal's handler may want to release what this very thread is about to remember

@@ -28,6 +28,9 @@ TWINS = [
     ),
     (dibs.Lock, ["acquire"]),
     (dibs.TryLock, ["acquire"]),
+    (dibs.RLock, ["acquire"]),
+    (dibs.LockAll, ["acquire"]),
+    (dibs.Leases, ["release"]),
     (dibs.Lease, ["extend", "release"]),
     (dibs.Term, ["resign"]),
     (dibs.Terms, ["close"]),
@@ -51,7 +54,7 @@ def test_no_async_verb_lacks_its_blocking_twin(face: type, verbs: list[str]) -> 
     assert sorted(coroutines) == sorted(f"a{verb}" for verb in verbs)
 
 
-@pytest.mark.parametrize("face", [dibs.Dibs, dibs.Lock, dibs.TryLock, dibs.Terms])
+@pytest.mark.parametrize("face", [dibs.Dibs, dibs.Lock, dibs.TryLock, dibs.RLock, dibs.LockAll, dibs.Terms])
 def test_what_can_be_entered_can_be_entered_in_both_colours(face: type) -> None:
     for blocking, twin in (("__enter__", "__aenter__"), ("__exit__", "__aexit__")):
         assert inspect.signature(getattr(face, blocking)) == inspect.signature(getattr(face, twin))

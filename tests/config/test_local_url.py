@@ -40,7 +40,9 @@ def test_a_store_that_other_machines_share_cannot_stand_in(monkeypatch: pytest.M
     monkeypatch.setenv("DIBS_LOCAL_URL", "redis://:hunter2@other:6379/0")
     with dibs.connect("memory://main", quiet=True) as d:
         d.lock("a", on_outage="open")
-        with pytest.raises(ConfigError, match=r"local_url \(environment DIBS_LOCAL_URL\): redis://other:6379.* is shared"):
+        with pytest.raises(
+            ConfigError, match=r"local_url \(environment DIBS_LOCAL_URL\): redis://other:6379.* is shared"
+        ):
             d.lock("a", on_outage="local")
     with pytest.raises(ConfigError, match="name one of this machine, as in sqlite:////var") as told:
         dibs.connect("memory://main", on_outage="local", quiet=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -183,6 +185,28 @@ def test_switching_redis_off_is_no_choice_to_warn_of(monkeypatch: pytest.MonkeyP
     with dibs.connect(observers=[diary], quiet=True) as d, d.lock("a"):
         assert d.config.source("url") == "environment REDIS_ENABLED"
     assert not diary.of(ChoseEmbedded)
+
+
+def test_with_redis_off_a_function_is_locked_among_all_processes_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"REDIS_ENABLED": "false", "REDIS_HOST": "nowhere.invalid", "REDIS_PORT": "6379"}.items():
+        monkeypatch.setenv(name, value)
+    elsewhere = "import dibs, sys; sys.exit(dibs.connect().is_locked('hourly-task'))"
+
+    def run_elsewhere() -> int:
+        return subprocess.run([sys.executable, "-c", elsewhere], check=False).returncode
+
+    with dibs.connect(quiet=True) as d:
+
+        @d.locked("hourly-task", ttl=300, on_conflict="skip")
+        def hourly() -> int:
+            return run_elsewhere()
+
+        assert hourly() == 1, "another process sees that it is locked"
+        assert run_elsewhere() == 0
+        with dibs.connect(quiet=True) as other, other.lock("hourly-task"):
+            assert isinstance(hourly(), dibs.Skipped)
 
 
 def test_a_store_of_this_machine_alone_is_refused_with_who_forbade_it(folder: Path) -> None:

@@ -30,6 +30,14 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text()
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    examples = {f"../examples/{example.name}" for example in (ROOT / "examples").glob("*.py")}
+    assert not {name for name in pages | examples if f"]({name})" not in index}
+    assert "(docs/README.md)" in (ROOT / "README.md").read_text()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_tests_that_are_named_exist(page: Path) -> None:
     for name in re.findall(r"`(test_\w+)`", page.read_text()):

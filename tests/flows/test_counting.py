@@ -94,10 +94,9 @@ class TestTally:
     def test_what_is_put_back_is_added_to_the_next(self, tally: Tally) -> None:
         tally.note("a", "lost")
         [batch] = tally.take()
-        assert not tally.is_new
         tally.put_back(batch)
         assert tally.is_new
-        tally.note("a", "lost")
+        assert not tally.note("a", "lost")
         assert tally.take() == [[Count("a", "lost", 2)]]
 
     def test_ten_thousand_names_take_no_more_room_than_a_thousand(self, tally: Tally) -> None:

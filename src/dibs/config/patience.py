@@ -20,15 +20,15 @@ _OF_REDISSON = (settings.REDISSON_TIMEOUT, settings.RETRY_ATTEMPTS, settings.RET
 
 def named_patience(sources: Sources) -> tuple[float, str] | None:
     """What was said in the highest place, in seconds, and where; `None` if nothing was."""
-    found = sources.said(settings.PATIENCE, settings.TIMEOUT)
+    said = sources.said(settings.PATIENCE, settings.TIMEOUT)
     # In a file Redisson's word comes before Spring's, as it does for the address of the server.
-    is_spring_s = found is not None and found[0] is settings.TIMEOUT and found[1].place != ENVIRONMENT
-    if (found is None or is_spring_s) and (said := _said_to_redisson(sources)):
-        return _by_redisson(sources, said)
-    return None if found is None else (found[1].read(found[0]), found[1].source)
+    is_spring_s = said is not None and said.setting is settings.TIMEOUT and said.place != ENVIRONMENT
+    if (said is None or is_spring_s) and (of_redisson := _said_to_redisson(sources)):
+        return _by_redisson(sources, of_redisson)
+    return None if said is None else (said.read(), said.source)
 
 
-def _by_redisson(sources: Sources, said: list[Said]) -> tuple[float, str]:
+def _by_redisson(sources: Sources, said: list[Said[object]]) -> tuple[float, str]:
     """Redisson asks, and asks again after each interval: so long it takes until the last of its retries has failed."""
     timeout = sources.value(settings.REDISSON_TIMEOUT) or sources.value(settings.TIMEOUT) or TIMEOUT
     attempts, interval = sources.value(settings.RETRY_ATTEMPTS), sources.value(settings.RETRY_INTERVAL)
@@ -41,9 +41,9 @@ def _by_redisson(sources: Sources, said: list[Said]) -> tuple[float, str]:
     return timeout + retries, joined(said)
 
 
-def _said_to_redisson(sources: Sources) -> list[Said]:
+def _said_to_redisson(sources: Sources) -> list[Said[object]]:
     """What a file says of the three, if anything; Spring's timeout stands in for one that is not there."""
-    said = [found for setting in _OF_REDISSON for found in sources.in_file(setting)]
+    said: list[Said[object]] = [found for setting in _OF_REDISSON for found in sources.in_file(setting)]
     if said and not sources.in_file(settings.REDISSON_TIMEOUT):
         return [*sources.in_file(settings.TIMEOUT), *said]
     return said

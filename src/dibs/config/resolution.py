@@ -27,8 +27,8 @@ def resolved(
     told: dict[str, object] = {"url": EMBEDDED}
     where = {"url": DEFAULT}
     for setting in settings.OWN:
-        if setting not in _PUT_TOGETHER and (found := sources.said(setting)):
-            told[setting.name], where[setting.name] = found[1].read(setting), found[1].source
+        if setting not in _PUT_TOGETHER and (said := sources.said(setting)):
+            told[setting.name], where[setting.name] = said.read(), said.source
     if patience := named_patience(sources):
         told["patience"], where["patience"] = patience
     _name_store(sources, told, where)
@@ -37,7 +37,7 @@ def resolved(
 
 def _name_store(sources: Sources, told: dict[str, object], where: dict[str, str]) -> None:
     if said := sources.in_arguments(settings.URL):
-        is_text = isinstance(said[0].value, str)
-        told["url"], where["url"] = said[0].read(settings.URL) if is_text else None, ARGUMENT
+        is_text = isinstance(said[0].value, str)  # else it is a client of the caller's own
+        told["url"], where["url"] = said[0].read() if is_text else None, ARGUMENT
     elif named := named_store(sources):
         told["url"], where["url"] = named.url, named.source

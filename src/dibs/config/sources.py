@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dibs.config import ARGUMENT
 from dibs.config.file import ConfigFile
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
     from dibs.config.settings import Setting
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 ENVIRONMENT = "environment"
 LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Said(Generic[T_co]):
     """A value as somebody wrote it, and where."""
 
+    setting: Setting[T_co]
     value: object
     place: str
     name: str
@@ -34,12 +37,12 @@ class Said:
         """Where it came from, as `Config.source` tells it."""
         return ARGUMENT if self.place == ARGUMENT else f"{self.place} {self.name}"
 
-    def read(self, setting: Setting[T]) -> T:
+    def read(self) -> T_co:
         """What it means."""
         try:
-            return setting.read(self.value)
+            return self.setting.read(self.value)
         except ValueError as fault:
-            shown = HIDDEN if setting.is_secret else _shown(self.value)
+            shown = HIDDEN if self.setting.is_secret else _shown(self.value)
             raise ConfigError(f"{self.place} {self.name}={shown}: {fault}") from None
 
 
@@ -51,37 +54,39 @@ class Sources:
     environment: Mapping[str, str]
     file: ConfigFile
 
-    def said(self, *settings: Setting[T]) -> tuple[Setting[T], Said] | None:
-        """Which of these settings was said in the highest place, and what."""
-        for place in (self.in_arguments, self.in_environment, self.in_file):
-            for setting in settings:
-                for said in place(setting):
-                    return setting, said
-        return None
+    def said(self, *settings: Setting[T]) -> Said[T] | None:
+        """What was said of these settings in the highest place; of the first of them, if of several."""
+        by_place = chain(
+            (said for setting in settings for said in self.in_arguments(setting)),
+            (said for setting in settings for said in self.in_environment(setting)),
+            (said for setting in settings for said in self.in_file(setting)),
+        )
+        return next(by_place, None)
 
     def value(self, setting: Setting[T]) -> T | None:
         """What was said in the highest place, read."""
-        found = self.said(setting)
-        return None if found is None else found[1].read(setting)
+        said = self.said(setting)
+        return None if said is None else said.read()
 
-    def in_arguments(self, setting: Setting[object]) -> list[Said]:
+    def in_arguments(self, setting: Setting[T]) -> list[Said[T]]:
         """What the program says; `None` is nothing."""
         value = self.arguments.get(setting.name)
-        return [] if value is None else [Said(value, ARGUMENT, setting.name)]
+        return [] if value is None else [Said(setting, value, ARGUMENT, setting.name)]
 
-    def in_environment(self, setting: Setting[object]) -> list[Said]:
+    def in_environment(self, setting: Setting[T]) -> list[Said[T]]:
         """What the variables say, the first of them first. A blank one says nothing; a password keeps its blanks."""
         found = ((name, self.environment.get(name, "")) for name in setting.variables)
         said = [(name, text) for name, text in found if text.strip()]
-        return [Said(text if setting.is_verbatim else text.strip(), ENVIRONMENT, name) for name, text in said]
+        return [Said(setting, text if setting.is_verbatim else text.strip(), ENVIRONMENT, name) for name, text in said]
 
-    def in_file(self, setting: Setting[object]) -> list[Said]:
+    def in_file(self, setting: Setting[T]) -> list[Said[T]]:
         """What the file says."""
         found = (self.file.found(key) for key in setting.keys)
-        return [Said(entry[1], f"file {self.file.label}, key", entry[0]) for entry in found if entry is not None]
+        place = f"file {self.file.label}, key"
+        return [Said(setting, entry[1], place, entry[0]) for entry in found if entry is not None]
 
 
-def joined(said: Sequence[Said]) -> str:
+def joined(said: Sequence[Said[object]]) -> str:
     """All the sources of what is put together, each place once."""
     names: dict[str, list[str]] = {}
     for one in said:

@@ -228,7 +228,7 @@ class Body:
         return self._cancelled_for if alone and isinstance(error, asyncio.CancelledError) else None
 
     def _cancel(self, loss: LeaseLost) -> None:
-        if self._is_open and self.task is not None:
+        if self._is_open and self.task is not None and self._cancelled_for is None:  # once, of several
             self._cancelled_for = loss
             self.task.cancel(str(loss))
 

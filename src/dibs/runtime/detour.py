@@ -61,9 +61,10 @@ class Detours:
         on_outage: OnOutageOfJob = "closed",
         enabled: bool = True,
         mode: Literal["normal", "shadow"] = "normal",
-        local: Callable[[], Backend] = partial(open_store, EMBEDDED),
+        local: Callable[[], Backend] = lambda: open_store(EMBEDDED),
     ) -> None:
-        self.engine, self.on_outage, self._open_local = engine, on_outage, local
+        self.engine, self._open_local = engine, local
+        self.on_outage: OnOutageOfJob = on_outage
         self.outage, self.tally = Outage(), Tally(threading.RLock())
         self._local: Engine | None = None
         self._for_all: Detour | None = None

@@ -160,13 +160,13 @@ class Redisson:
         self.owner = f"{secrets.token_hex(8)}:52"
 
     def acquire(self, ttl: float) -> bool:
-        return self._client.eval(REDISSON_LOCK, 1, self._key, str(round(ttl * 1000)), self.owner) is None
+        return bool(self._client.eval(REDISSON_LOCK, 1, self._key, str(round(ttl * 1000)), self.owner) is None)
 
     def wait(self, ttl: float) -> bool:
         return so(lambda: self.acquire(ttl)).wait(LONG)
 
     def release(self) -> bool:
-        return self._client.eval(REDISSON_UNLOCK, 1, self._key, self.owner) == 1
+        return bool(self._client.eval(REDISSON_UNLOCK, 1, self._key, self.owner) == 1)
 
     def close(self) -> None:
         self._client.close()

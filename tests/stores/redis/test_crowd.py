@@ -48,7 +48,7 @@ def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_a
             program.ends()
         with d.lock("a", ttl=10, wait=30):
             pass
-        assert set(eyes.keys()) <= {b"dibs:~fence", b"dibs:~index"}
+        assert set(eyes.keys()) <= {b"dibs:~fence", b"dibs:~index", b"dibs:~counts"}
 
 
 def test_a_thousand_who_wait_for_a_thousand_locks_need_two_connections_and_a_command_a_round(

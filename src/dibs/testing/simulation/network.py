@@ -159,7 +159,7 @@ class Line:
             self._agenda.at(arrives_at, self._land, message)
 
     def bring(self, push: Push) -> None:
-        """The server tells us something, behind all that it has answered; lost if it has not noticed that we are cut."""
+        """The server tells us something, behind all that it has answered. To a line that is cut it tells it in vain."""
         if self._is_up:
             self._back(self._hear_push, push, self._generation)
 
