@@ -64,9 +64,7 @@ _OF_A_TRY = frozenset(TryOptions.__annotations__)
 _OF_A_LOCK = _OF_A_TRY | {"wait"}
 
 
-def request(
-    name: str, options: LockOptions | JobOptions, *, ttl: float = TTL, may_skip: bool = False
-) -> Request:
+def request(name: str, options: LockOptions | JobOptions, *, ttl: float = TTL, may_skip: bool = False) -> Request:
     """The wish, checked; a `ConfigError` names the value that is wrong and what would be right.
 
     The `ttl` is the client's, for a lock of which none is said.

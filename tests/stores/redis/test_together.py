@@ -75,6 +75,15 @@ def test_who_waits_is_not_passed(asker: Asker, eyes: redis.Redis) -> None:
     assert (busy.held.who, busy.waiters) == ("ann", 1)
 
 
+def test_who_waits_already_gets_in_as_it_has_asked_first(asker: Asker, eyes: redis.Redis) -> None:
+    asker.enter("ann", PERMIT)
+    assert isinstance(asker.acquire("bob", PLAIN), Queued)
+    with unchanged(eyes):
+        [busy] = asker.together(("a", asker.wish("bob", PERMIT)), ("b", asker.wish("bob")))
+    assert isinstance(busy, Busy)
+    assert (busy.held.who, busy.waiters) == ("ann", 0)
+
+
 def test_who_waits_and_is_not_listened_for_is_passed(asker: Asker) -> None:
     asker.enter("ann")
     assert isinstance(asker.acquire("bob", REENTRANT, channel="nobody"), Queued)

@@ -63,8 +63,9 @@ local function refusal(owner, not_after, room)
     return {BUSY, waiting, first(lasts())}
   end
   local within, limit, earliest, is_stopped = foresee(owner)
+  local _, _, room_of_ticket = ticket_of(owner) -- who waits already is asked for as it waits
   local has_place = is_waiting(owner) or waiting < MOST_WAITERS
-  if has_place and not is_stopped and (within == 0 or within < math.min(limit, room)) then
+  if has_place and not is_stopped and (within == 0 or within < math.min(limit, tonumber(room_of_ticket or room))) then
     return
   end
   if within == 0 then
