@@ -1,4 +1,4 @@
-"""The relatives of the lock with nobody in the way, beside the mutex in the same rounds: reading, a permit, a function."""
+"""The relatives of the lock with nobody in the way, beside the mutex: reading, a permit, a function under a lock."""
 
 from __future__ import annotations
 

@@ -171,8 +171,10 @@ def test_a_decorator_without_its_name_is_refused(d: Dibs) -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     (
         {"timeout": 5},
-        "no such option here: timeout; there are at_least, max_hold, on_conflict, on_lost, on_outage, purpose, renew, "
-        "retries, retry_delay, ttl, wait",
+        (
+            "no such option here: timeout; there are at_least, max_hold, on_conflict, on_lost, on_outage, purpose, "
+            "renew, retries, retry_delay, ttl, wait"
+        ),
     ),
     ({"ttl": 0}, "ttl=0 is out of range"),
     ({"wait": -1}, "wait: -1 is negative"),

@@ -62,8 +62,10 @@ LINES: list[tuple[Event, int, str]] = [
     (
         CalledUnlocked("retry-scheduler", "tasks.retry"),
         logging.WARNING,
-        "called tasks.retry without the lock 'retry-scheduler', and so is all that is executed with a lock here: "
-        "workflow.lock.enabled is false",
+        (
+            "called tasks.retry without the lock 'retry-scheduler', and so is all that is executed with a lock here: "
+            "workflow.lock.enabled is false"
+        ),
     ),
     (ReleasedNothing("a", "its lease was over"), logging.WARNING, "did not release 'a': its lease was over"),
     (

@@ -14,10 +14,10 @@ LONGEST_TTL = 7 * 86400.0
 PATIENCE = 2.0
 """How long a store may be silent before we say so, where no `wait` says otherwise.
 
-A client may be told another patience (`desk.patience`): so long goes on whoever asks and waits for the answer. Each single
-try of theirs, to open a connection or to be answered, has these two seconds, or the client would bear one dead connection
-instead of making another. So has what nobody waits for: the keeper's word that the store is silent is a fact, which
-operators want early however patient the callers are; and a goodbye must not keep a program from its end.
+A client may be told another patience (`desk.patience`): so long goes on whoever asks and waits for the answer. Each
+single try of theirs, to open a connection or to be answered, has these two seconds, or the client would bear one dead
+connection instead of making another. So has what nobody waits for: the keeper's word that the store is silent is a fact
+that operators want early however patient the callers are; and a goodbye must not keep a program from its end.
 """
 
 A_MOMENT = 0.1

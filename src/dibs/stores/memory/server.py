@@ -47,7 +47,8 @@ class MemoryServer:
             case ("recall", name):
                 answer = self._recalled(name, now)
             case ("count", space, counts):
-                answer = self._count(self.counts[space], counts)
+                answer = None
+                self._count(self.counts[space], counts)
             case ("counted", space):
                 answer = [Count(name, what, by) for (name, what), by in sorted(self.counts[space].items())]
             case _:
