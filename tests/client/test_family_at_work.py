@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from dibs import Dibs, Lease, Leases
+from dibs import Dibs
 from dibs.events import Event, JoinedQueue
 from dibs.ports.wire import Backend
-from dibs.runtime.blocking import run
 from dibs.stores.memory import MemoryBackend
 from dibs.stores.redis import open_store
 from dibs.stores.sqlite import Location, SqliteBackend
+from tests.client.crews import LONG, Asyncio, Colour, in_both_colours, take_subsets
 from tests.servers.fixtures import there
 from tests.servers.kinds import VALKEY_9, Kind
 from tests.servers.server import Server
 
-LONG = 60.0
 READERS = 50
 WRITES = 3
 SECTIONS = 1
 """How many sections of each reader a writer waits for: the one it is in already."""
-
-CREW = 8
-ACCOUNTS = [f"account:{number}" for number in range(6)]
 
 
 @pytest.fixture(params=["memory", "sqlite", "valkey"])
@@ -46,67 +39,6 @@ def backend(request: pytest.FixtureRequest, shared_servers: Callable[[Kind], Ser
             yield SqliteBackend(Location(Path(folder, "locks.sqlite")))
             for line in [thread for thread in threading.enumerate() if thread.name == "dibs-line"]:
                 line.join(5)  # a last ask of a closed client may still be on its way
-
-
-class Blocking:
-    """A thread for each."""
-
-    def play(self, *scenes: Coroutine[Any, Any, None]) -> None:
-        errors: list[BaseException] = []
-
-        def act(scene: Coroutine[Any, Any, None]) -> None:
-            try:
-                run(scene)
-            except BaseException as error:  # noqa: BLE001 - shown below
-                errors.append(error)
-
-        threads = [threading.Thread(target=act, args=(scene,), daemon=True) for scene in scenes]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(LONG)
-        assert not any(thread.is_alive() for thread in threads)
-        assert not errors
-
-    async def take(self, guard: Any) -> Any:
-        return guard.acquire()
-
-    async def give(self, lease: Lease | Leases) -> None:
-        lease.release()
-
-    async def work(self, d: Dibs, name: str) -> None:
-        d.inspect(name)
-
-    async def let_others_act(self) -> None:
-        """They do."""
-
-
-class Asyncio:
-    """A task for each."""
-
-    def play(self, *scenes: Coroutine[Any, Any, None]) -> None:
-        async def main() -> None:
-            async with asyncio.timeout(LONG):
-                await asyncio.gather(*scenes)
-
-        asyncio.run(main())
-
-    async def take(self, guard: Any) -> Any:
-        return await guard.aacquire()
-
-    async def give(self, lease: Lease | Leases) -> None:
-        await lease.arelease()
-
-    async def work(self, d: Dibs, name: str) -> None:
-        await d.ainspect(name)
-        await self.let_others_act()
-
-    async def let_others_act(self) -> None:
-        await asyncio.sleep(0)  # in memory nobody waits for an answer
-
-
-Colour = Blocking | Asyncio
-in_both_colours = pytest.mark.parametrize("colour", [Blocking(), Asyncio()], ids=["blocking", "asyncio"])
 
 
 class Library:
@@ -173,41 +105,6 @@ def test_a_writer_is_in_after_one_section_though_fifty_readers_keep_coming(backe
             colour.play(*(library.read(reader) for reader in range(READERS)), write())
         assert max(passed) <= SECTIONS
         assert library.most_inside > 1
-        assert not list(d.locks())
-
-
-class Bank:
-    """Accounts that are locked in any number and order, and who is at them."""
-
-    def __init__(self, colour: Colour, d: Dibs, *, rounds: int) -> None:
-        self._colour, self._d, self._left = colour, d, rounds
-        self.busy: set[str] = set()
-        self.fences = dict.fromkeys(ACCOUNTS, 0)
-        self.rounds = 0
-
-    async def transfer(self, seed: int) -> None:
-        chance = random.Random(seed)
-        while self._left > 0:
-            self._left -= 1
-            names = chance.sample(ACCOUNTS, chance.randint(1, 4))
-            leases = await self._colour.take(self._d.lock_all(*names, wait=LONG))
-            assert not self.busy & set(names), "somebody else is at one of them"
-            self.busy.update(names)
-            for lease in leases:
-                assert lease.fence > self.fences[lease.name]
-                self.fences[lease.name] = lease.fence
-            await self._colour.let_others_act()
-            leases.ensure()
-            self.busy.difference_update(names)
-            self.rounds += 1
-            await self._colour.give(leases)
-
-
-def take_subsets(colour: Colour, backend: Backend, *, rounds: int) -> None:
-    with Dibs(backend) as d:
-        bank = Bank(colour, d, rounds=rounds)
-        colour.play(*(bank.transfer(seed) for seed in range(CREW)))
-        assert (bank.rounds >= rounds, bank.busy) == (True, set())
         assert not list(d.locks())
 
 

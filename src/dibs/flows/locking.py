@@ -118,7 +118,8 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
     behind in the same step, unless it was lost.
     """
     hold.check(now := world.now())
-    tell_loss(desk, hold)  # while we can be told, too
+    if hold.lost_because is not None:
+        tell_loss(desk, hold)  # while whoever leaves is among those to be told
     still_in = hold.leave(entry)
     if still_in is None:
         return None
