@@ -35,6 +35,13 @@ EMBEDDED = ["sqlite://", "sqlite:// asyncio"]
 FLOOR = "WAL write + datagram"
 ON_FILES = peers.installed()
 
+RELATIVES = ("rwlock.read", "semaphore", "locked")
+
+
+def family(where: str, *kinds: str) -> list[str]:
+    return [f"family, {where}, {face}: {kind}" for face in ("1 thread", "1 task") for kind in kinds]
+
+
 EMBEDDED_ROWS = [
     "start of bare Python",
     "start with import dibs",
@@ -47,6 +54,7 @@ EMBEDDED_ROWS = [
         for what in ("stdlib lock", "memory://", "flow alone")
     ),
     *(f"cycle, 1 process: {what}" for what in ("two WAL writes", *EMBEDDED, "memory://", *ON_FILES)),
+    *family("sqlite", "lock", *RELATIVES),
     "cycle, fresh lock: empty store",
     "cycle, fresh lock: 200 held, 200 wait for one each",
     "cycle, fresh lock: 200 held, 200 wait for the same",
@@ -81,6 +89,7 @@ EMBEDDED_TARGETS = [
     *(f"CPU of 100 idle waiters: {face}" for face in EMBEDDED),
     "cycle, fresh lock: 200 held, 200 wait for one each",
     "cycle, fresh lock: 200 held, 200 wait for the same",
+    *family("sqlite", *RELATIVES),
 ]
 
 THREAD, TASK = "redis://", "redis:// asyncio"
@@ -108,6 +117,7 @@ REDIS_ROWS = [
             f"acquire p99, {who}: {THREAD}",
         )
     ),
+    *family("redis", "lock", *RELATIVES),
     *(
         f"{figure}, {TOGETHER}: {what}"
         for figure in ("hand-overs", "fairness", "hand-over p50", "hand-over p99")
@@ -145,6 +155,7 @@ REDIS_TARGETS = [
     *(f"{figure} of 50 idle waiters: {TASK}" for figure in ("commands", "CPU", "connections")),
     f"commands to renew 100 leases: {TASK}",
     f"CPU to renew 100 leases: {TASK}",
+    *family("redis", *RELATIVES),
 ]
 
 

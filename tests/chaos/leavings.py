@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dibs
+from dibs.flows import counting
 from dibs.model.asks import Acquire
 from dibs.ports.store import Reply
 from dibs.runtime import keeper
@@ -103,7 +104,7 @@ def close_while_others_still_ask(url: str) -> None:
 
 def drop(url: str) -> None:
     """A client that nobody closes, and nobody has any more."""
-    keeper.IDLE = 0.05
+    keeper.IDLE = counting.EVERY = 0.05
     for _ in range(3):
         d = dibs.connect(url, quiet=True)
         use(d, ttl=0.3)

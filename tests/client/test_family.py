@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from dibs import ConfigError, Dibs, Lease, LeaseLost, LockBusy, SelfDeadlock
 from dibs.events import JoinedQueue
 from dibs.runtime import inside
+from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 
 
@@ -444,8 +446,6 @@ class TestAtLeast:
             assert 0.1 < later.waited < 5
 
     def test_closing_the_client_does_not_cut_it_short(self) -> None:
-        from dibs.stores.memory import MemoryBackend  # noqa: PLC0415 - of this test alone
-
         backend = MemoryBackend()
         with Dibs(backend) as d, d.lock("hourly", at_least=30):
             pass
@@ -454,14 +454,20 @@ class TestAtLeast:
 
     def test_one_who_works_for_longer_gives_it_back_at_once(self, d: Dibs) -> None:
         with d.lock("hourly", at_least=0.01):
-            d.lock("b", ttl=0.1, renew=False).acquire()
+            brief = d.lock("b", ttl=0.1, renew=False).acquire()
             d.lock("b", wait=20).acquire().release()  # which is free when that TTL is over
+            assert brief.lost
         with d.try_lock("hourly") as other:
             assert other is not None
 
 
 class TestMemory:
     """What notes who is inside of which lock must not grow with their number."""
+
+    @pytest.fixture(autouse=True)
+    def outside(self) -> None:
+        """Whatever the tests before us have left open in this thread."""
+        inside._innermost.set(None)
 
     def chain(self) -> int:
         block, length = inside._innermost.get(), 0
@@ -500,6 +506,14 @@ class TestMemory:
                     pass
             assert self.chain() <= 2
         assert self.chain() == 0
+
+    def test_nor_do_leases_that_nobody_gave_back(self) -> None:
+        for _ in range(50):
+            with Dibs(MemoryBackend()) as brief:
+                brief.rlock("a").acquire()
+        gc.collect()
+        with Dibs(MemoryBackend()) as d, d.rlock("a"):
+            assert self.chain() == 1
 
     def test_nothing_is_kept_of_an_entry_that_was_left(self, d: Dibs) -> None:
         with d.rlock("a"):

@@ -6,20 +6,22 @@ import tomllib
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import NormalizedName, canonicalize_name
 
 from tests.chaos.stage import ROOT
 
 WITH_BOTH = {"python_version": "3.13", "sys_platform": "linux", "platform_machine": "x86_64"}
 
 
-def wanted() -> dict[str, Requirement]:
+def wanted() -> dict[NormalizedName, Requirement]:
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["test"]
-    return {tool.name: tool for tool in map(Requirement, tools)}
+    return {canonicalize_name(tool.name): tool for tool in map(Requirement, tools)}
 
 
-def pinned() -> dict[str, Requirement]:
+def pinned() -> dict[NormalizedName, Requirement]:
     lines = (ROOT / "requirements/test.txt").read_text().splitlines()
-    return {tool.name: tool for tool in map(Requirement, (line for line in lines if not line.startswith("#")))}
+    tools = map(Requirement, (line for line in lines if not line.startswith("#")))
+    return {canonicalize_name(tool.name): tool for tool in tools}
 
 
 def test_what_is_wanted_is_pinned_for_the_same_machines() -> None:

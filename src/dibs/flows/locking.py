@@ -120,11 +120,8 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
     hold.check(now := world.now())
     if hold.lost_because is not None:
         tell_loss(desk, hold)  # while whoever leaves is among those to be told
-    still_in = hold.leave(entry)
-    if still_in is None:
-        return None
-    if still_in:
-        return restate(world, desk, hold)
+    if (still_in := hold.leave(entry)) != 0:
+        return restate(world, desk, hold) if still_in else None
     leave = Leave(hold.owner, hold.bar_until, hold.memo)
     try:
         if not hold.end():
@@ -146,8 +143,15 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
         if hold.lost_because is None:
             desk.count(hold.name, "held", hold.held_for(now))
         raise
+    return _ended(world, desk, hold, answer=answer, left_at=now)
+
+
+def _ended(
+    world: World, desk: Desk, hold: Hold, *, answer: LeaveAnswer | KeepAnswer, left_at: float
+) -> LeaseLost | None:
+    """How it was, as the store says."""
     if answer is Said.RELEASED or answer is Said.KEPT:
-        desk.count(hold.name, "held", hold.held_for(now))
+        desk.count(hold.name, "held", hold.held_for(left_at))
         if desk.is_heard:
             desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return None

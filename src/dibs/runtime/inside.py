@@ -46,21 +46,30 @@ def enter(desk: Desk, hold: Hold, me: object) -> None:
 
 
 def leave() -> None:
-    """One has ended; if others are open within it, it is forgotten with them."""
+    """One has ended."""
     _innermost.set(_open(_innermost.get()))
 
 
 def _open(innermost: _Block | None) -> _Block | None:
     """The same without the blocks that are over, also those around one that is not: they may end in any order."""
+    while innermost is not None and _is_over(innermost[2]):
+        innermost = innermost[3]
+    if innermost is None or innermost[3] is None:  # as nearly always
+        return innermost
     blocks, block, are_over = list["_Block"](), innermost, False
     while block is not None:
         blocks.append(block)
-        are_over = are_over or block[2].is_over
+        are_over = are_over or _is_over(block[2])
         block = block[3]
     if not are_over:
         return innermost
     still: _Block | None = None
     for desk, me, hold, _ in reversed(blocks):
-        if not hold.is_over:
+        if not _is_over(hold):
             still = (desk, me, hold, still)
     return still
+
+
+def _is_over(hold: Hold) -> bool:
+    """Also one that was dropped, as nobody is left to say so if its client is closed."""
+    return hold.is_over or hold.is_forsaken()

@@ -25,6 +25,18 @@ if now <= tonumber(ARGV[2]) and redis.call('EXISTS', lock, line, bars) == 0 then
   redis.call('ZADD', index, string.format('%.0f', now + ttl * 1000), lock)
   return {now, 1, fence}
 end
+-- include layout
+-- include queue
+-- include waiting
+
+drop()
+local held = redis.call('MGET', lock)[1]
+local is_barred = now > tonumber(ARGV[2]) or tonumber(redis.call('ZSCORE', bars, owner) or '0') >= now
+if held and not is_barred and not is_of(held, owner) then -- by far the most common of what is left
+  local wish = table.concat({ARGV[4], ARGV[3], text(now), '1', '0', ARGV[6]}, '\n')
+  local shortest, left = ARGV[5] == '1' and join(owner, ttl, wish), redis.call('PTTL', lock)
+  return {now, unpack(placed(owner, ARGV[5], shortest, left, {left, shown(held)}))}
+end
 -- include ask
 
 return {now, unpack(ask(owner, ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], '1', '0'))}

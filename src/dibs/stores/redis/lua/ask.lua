@@ -1,7 +1,6 @@
 -- include turn
 -- include staying
 -- include sight
--- include waiting
 
 -- One who wants the lock, or a place in its queue: what comes of it.
 local function ask(owner, not_after, seen, ttl, queue, told, room, depth, deaf)
@@ -31,10 +30,6 @@ local function ask(owner, not_after, seen, ttl, queue, told, room, depth, deaf)
   if is_free() then
     return {REFUSED}
   end
-  local position, left = redis.call('ZRANK', line, owner), lasts()
-  if queue ~= '1' or not position then
-    forget(owner)
-    return {BUSY, redis.call('ZCARD', line), first(left)}
-  end
-  return {QUEUED, position, ask_again(position, shortest, left), first(left)}
+  local left = lasts()
+  return placed(owner, queue, shortest, left, first(left))
 end

@@ -25,6 +25,9 @@ if now <= tonumber(ARGV[2]) and redis.call('EXISTS', lock, line, bars, holders, 
   redis.call('ZADD', index, ends, lock)
   return {now, 1, fence}
 end
+-- include layout
+-- include queue
+-- include waiting
 -- include ask
 
 return {now, unpack(ask(unpack(ARGV)))}

@@ -3,10 +3,6 @@
 
 local is_moved = false -- whether a lease in the hash begins or ends at another time now
 
-local function note(ends) -- in the index, that there is something about this lock until then
-  redis.call('ZADD', index, 'GT', text(ends), lock)
-end
-
 local function grant(owner, fence, ttl, room, depth, told)
   redis.call('SET', counter, text(fence))
   local known = table.concat({'\n1', text(fence), ttl, text(now), told}, '\n')
@@ -33,11 +29,8 @@ local function vacate(owner) -- one of those in the hash
   return redis.pcall('HDEL', lock, owner) == 1
 end
 
-local function look() -- find, and drop what has expired; a text does that alone
-  local late = redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now))
-  for _, owner in ipairs(late) do
-    forget(owner)
-  end
+local function look() -- drop what has expired, and see who holds it; a text expires alone
+  drop()
   find()
   if has_dead then
     for _, owner in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', text(now))) do

@@ -6,6 +6,8 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local lock, line, tickets, expiries, bars, holders, leases, counter, index = unpack(KEYS)
 local fence = tonumber(ARGV[1])
+-- include layout
+-- include queue
 -- include turn
 -- include staying
 -- include closing

@@ -5,10 +5,6 @@ local inside, narrowest = 0, 0 -- how many are in that hash, and a room that non
 local has_dead = false -- whether there are more, whose lease has ended
 local listed -- all of them, once that was asked for
 
-local function is_of(known, owner)
-  return known and string.sub(known, 1, #owner + 1) == owner .. '\n'
-end
-
 -- See who holds it, and change nothing. A hash is ours if what we keep beside it tells of all who are in it.
 local function find()
   value, inside, has_dead, listed = redis.call('MGET', lock)[1], 0, false, nil

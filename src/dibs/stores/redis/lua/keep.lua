@@ -6,10 +6,12 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local counter, index = KEYS[1], KEYS[2]
 local lock, line, tickets, expiries, bars, holders, leases
+-- include layout
+-- include queue
+-- include waiting
 -- include turn
 -- include staying
 -- include sight
--- include waiting
 
 local function renew(owner, ttl, fence, depth)
   local mine = held_by(owner)
@@ -39,7 +41,7 @@ local function keep(owner, ttl)
   if not shortest or is_free() then
     return {GONE}
   end
-  return {QUEUED, ask_again(redis.call('ZRANK', line, owner), shortest, lasts())}
+  return {QUEUED, ask_again(redis.call('ZRANK', line, owner), shortest, lasts(), value and shown(value))}
 end
 
 redis.call('ZREMRANGEBYSCORE', index, '-inf', text(now))

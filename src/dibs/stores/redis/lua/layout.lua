@@ -19,3 +19,15 @@ local GRANTED, QUEUED, BUSY, REFUSED, GONE, KEPT, RELEASED, LEFT, EVICTED, CHANG
 local function text(number) -- .. would round it
   return string.format('%.0f', number)
 end
+
+local function note(ends) -- in the index, that there is something about this lock until then
+  redis.call('ZADD', index, 'GT', text(ends), lock)
+end
+
+local function is_of(known, owner)
+  return known and string.sub(known, 1, #owner + 1) == owner .. '\n'
+end
+
+local function shown(known) -- without its owner, whose secret it is
+  return string.match(known, '^[^\n]*\n(1\n%d+\n%d+\n%d+\n[^\n]*\n[^\n]*\n.*)$') or ''
+end

@@ -25,6 +25,8 @@ if bar_until == 0 and not memo then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+-- include layout
+-- include queue
 -- include turn
 -- include closing
 

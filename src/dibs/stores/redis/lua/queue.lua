@@ -18,3 +18,9 @@ local function forget(owner)
   tidy()
   return was_there
 end
+
+local function drop() -- whose ticket has run out
+  for _, owner in ipairs(redis.call('ZRANGEBYSCORE', expiries, '-inf', text(now))) do
+    forget(owner)
+  end
+end

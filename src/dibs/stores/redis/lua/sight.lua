@@ -1,10 +1,6 @@
 
 -- What others may know of who holds the lock.
 
-local function shown(known) -- without its owner, whose secret it is
-  return string.match(known, '^[^\n]*\n(1\n%d+\n%d+\n%d+\n[^\n]*\n[^\n]*\n.*)$') or ''
-end
-
 local function lasts() -- ms, until the first lease ends; less than 0 if that is not known
   if value then
     return redis.call('PTTL', lock)

@@ -6,6 +6,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local counter, index = KEYS[1], KEYS[2]
 local lock, line, tickets, expiries, bars, holders, leases
+-- include layout
+-- include queue
+-- include waiting
 -- include ask
 
 local deaf = {}

@@ -1,5 +1,3 @@
--- include layout
--- include queue
 -- include holders
 -- include entries
 -- include serving

@@ -1,5 +1,5 @@
 
--- Who joins the queue, and how long it waits there before it asks again.
+-- Who joins the queue of a lock that is held.
 
 local MOST_WAITERS = 10000
 local SOON, LATER = 250, 2000 -- how often (ms) to look after a lock whose holder will tell nobody that it has gone
@@ -32,10 +32,19 @@ local function join(owner, ttl, ticket)
   return keep_for(owner, ttl, #last == 0)
 end
 
-local function ask_again(position, shortest, left) -- in how many ms, should nobody tell anything before
+local function ask_again(position, shortest, left, known) -- in how many ms, should nobody tell anything before
   local again = left >= 0 and math.min(shortest, left) or shortest
-  if value and shown(value) == '' then
+  if known == '' then
     again = math.min(again, SOON * (position + 1), LATER) -- the first looks for all; the next for it, should it leave
   end
   return again
+end
+
+local function placed(owner, queue, shortest, left, holder) -- what one is told who did not get it
+  local position = redis.call('ZRANK', line, owner)
+  if queue ~= '1' or not position then
+    forget(owner)
+    return {BUSY, redis.call('ZCARD', line), holder}
+  end
+  return {QUEUED, position, ask_again(position, shortest, left, holder[2]), holder}
 end
