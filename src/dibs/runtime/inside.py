@@ -56,7 +56,8 @@ def _open(innermost: _Block | None) -> _Block | None:
         innermost = innermost[3]
     if innermost is None or innermost[3] is None:  # as nearly always
         return innermost
-    blocks, block, are_over = list["_Block"](), innermost, False
+    blocks, are_over = list["_Block"](), False
+    block: _Block | None = innermost
     while block is not None:
         blocks.append(block)
         are_over = are_over or _is_over(block[2])
