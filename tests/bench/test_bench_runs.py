@@ -168,6 +168,7 @@ class Printed(NamedTuple):
     notes: Sequence[str]
 
 
+@pytest.mark.thorough
 def test_a_quick_bench_of_the_embedded_store_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
     printed = quick("embedded")
     assert printed.rows == EMBEDDED_ROWS
@@ -176,6 +177,7 @@ def test_a_quick_bench_of_the_embedded_store_has_a_row_for_every_scenario_and_a_
 
 
 @pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
+@pytest.mark.thorough
 def test_a_quick_bench_on_redis_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
     printed = quick("redis")
     assert printed.rows == REDIS_ROWS

@@ -104,6 +104,7 @@ def test_all_locks_of_a_killed_holder_are_free_when_their_ttl_is_over(stage: Sta
         assert not list(d.locks())
 
 
+@pytest.mark.thorough
 def test_ten_thousand_subsets_on_a_server_never_overlap(shared_servers: Callable[[Kind], Server]) -> None:
     server = shared_servers(there(VALKEY_9))
     server.flush()

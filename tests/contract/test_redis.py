@@ -20,10 +20,10 @@ from dibs.ports.store import Command
 from dibs.ports.wire import Backend
 from dibs.stores.redis import open_client, open_store
 from dibs.stores.redis.scripts import MICRO
-from dibs.testing.contract import LockContract, store_against_memory
+from dibs.testing.contract import LockContract
 from dibs.testing.contract.against_memory import StoreAgainstMemory
 from dibs.testing.contract.lines import LINES
-from tests.servers.fixtures import on_valkey_9
+from tests.servers.fixtures import FIRST, on_valkey_9
 from tests.servers.kinds import REDIS, VALKEY_8, VALKEY_9, Kind
 from tests.servers.ports import HOST
 from tests.servers.server import Server
@@ -76,14 +76,53 @@ def by_a_client_that_decodes(server: Server) -> Backend:
     return open_client(redis.asyncio.Redis(host=HOST, port=server.port, decode_responses=True))
 
 
-def _against_memory(kind: Kind, colour: Colour, opened: Opened = by_url) -> type:
-    def emptied(_: Callable[[], float]) -> Backend:
-        server = _running(kind)
-        server.flush()
-        return opened(server)
+class AgainstMemory(StoreAgainstMemory):
+    """The specification is asked at the very moment at which the server has answered, however busy the machine is."""
 
-    case: type = store_against_memory(emptied, colour=colour, can_advance=False, examples=40)
+    kind: Kind
+    can_advance = False
+
+    def _ask(self, command: Command[Any]) -> Any:
+        answer = self._line.value(command)
+        if isinstance(answer, list) and answer and isinstance(answer[0], int):
+            self._now = answer[0] / MICRO
+        return command.read(answer)
+
+
+class AgainstMemoryWhileTimePasses(AgainstMemory):
+    """The same, on a server whose clock can be set: leases, tickets, bars and memos run out there as well."""
+
+    @rule(seconds=st.sampled_from([1, 6, 10, 25]))
+    def let_the_server_s_time_pass(self, seconds: int) -> None:
+        _skewed(self.kind).step(seconds)
+        self._look_at_the_clock()
+
+
+def _against_memory(kind: Kind, colour: Colour, opened: Opened = by_url) -> type:
+    case = _case(AgainstMemory, kind, colour, lambda: opened(_emptied(_running(kind))))
     return pytest.mark.skipif(kind.program() is None, reason=kind.missing)(case)
+
+
+def _while_time_passes(kind: Kind, colour: Colour) -> type:
+    case = _case(AgainstMemoryWhileTimePasses, kind, colour, lambda: by_url(_emptied(_skewed(kind).server)))
+    missing = kind.missing if kind.program() is None else NO_SHIM
+    return pytest.mark.skipif(bool(missing), reason=missing)(case)
+
+
+def _case(machine: type[AgainstMemory], kind: Kind, colour: Colour, opened: Callable[[], Backend]) -> type:
+    class OfThisKind(machine):  # type: ignore[misc,valid-type]
+        pass
+
+    OfThisKind.kind, OfThisKind.make_line = kind, LINES[colour]
+    OfThisKind.make_backend = staticmethod(lambda _: opened())
+    case: type = OfThisKind.TestCase
+    case.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)  # type: ignore[attr-defined]
+    return case
+
+
+def _emptied(server: Server) -> Server:
+    server.flush()
+    return server
 
 
 @cache
@@ -91,6 +130,16 @@ def _running(kind: Kind) -> Server:
     server = Server(kind).__enter__()
     atexit.register(server.__exit__)
     return server
+
+
+@cache
+def _skewed(kind: Kind) -> Skewed:
+    folder = tempfile.TemporaryDirectory()
+    file = at_true_time(Path(folder.name))
+    server = Server(kind, env=environment(shim_in(Path(folder.name)), file)).__enter__()
+    atexit.register(folder.cleanup)
+    atexit.register(server.__exit__)
+    return Skewed(server, file)
 
 
 TestValkey9 = _against_memory(VALKEY_9, "blocking")
@@ -103,51 +152,6 @@ TestValkey8 = _against_memory(VALKEY_8, "blocking")
 TestValkey8ByTasks = _against_memory(VALKEY_8, "asyncio")
 TestRedis7 = _against_memory(REDIS, "blocking")
 TestRedis7ByTasks = _against_memory(REDIS, "asyncio")
-
-
-class AgainstMemoryWhileTimePasses(StoreAgainstMemory):
-    """The same, on a server whose clock can be set: leases, tickets, bars and memos run out there as well."""
-
-    kind: Kind
-    can_advance = False
-
-    @rule(seconds=st.sampled_from([1, 6, 10, 25]))
-    def let_the_server_s_time_pass(self, seconds: int) -> None:
-        _skewed(self.kind).step(seconds)
-        self._look_at_the_clock()
-
-    def _ask(self, command: Command[Any]) -> Any:
-        """The specification is asked at the very moment at which the server has answered, however busy the machine."""
-        answer = self._line.value(command)
-        if isinstance(answer, list) and answer and isinstance(answer[0], int):
-            self._now = answer[0] / MICRO
-        return command.read(answer)
-
-
-def _while_time_passes(kind: Kind, colour: Colour) -> type:
-    def emptied(_: Callable[[], float]) -> Backend:
-        server = _skewed(kind).server
-        server.flush()
-        return open_store(server.url)
-
-    class OnThisKind(AgainstMemoryWhileTimePasses):
-        pass
-
-    OnThisKind.kind, OnThisKind.make_backend, OnThisKind.make_line = kind, staticmethod(emptied), LINES[colour]
-    case: type = OnThisKind.TestCase
-    case.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)  # type: ignore[attr-defined]
-    missing = kind.missing if kind.program() is None else NO_SHIM
-    return pytest.mark.skipif(bool(missing), reason=missing)(case)
-
-
-@cache
-def _skewed(kind: Kind) -> Skewed:
-    folder = tempfile.TemporaryDirectory()
-    file = at_true_time(Path(folder.name))
-    server = Server(kind, env=environment(shim_in(Path(folder.name)), file)).__enter__()
-    atexit.register(folder.cleanup)
-    atexit.register(server.__exit__)
-    return Skewed(server, file)
 
 
 TestValkey9WhileTimePasses = _while_time_passes(VALKEY_9, "blocking")

@@ -18,7 +18,13 @@ on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indire
 """For a test that the kind of server cannot matter to, or that costs too much to be run on each."""
 
 
-@pytest.fixture(params=KINDS, ids=str)
+FIRST = next((kind for kind in KINDS if kind.program() is not None), VALKEY_9)
+"""The kind that `make test` makes do with; on the others the same is tried by `make check`."""
+
+
+@pytest.fixture(
+    params=[pytest.param(kind, marks=() if kind is FIRST else pytest.mark.thorough) for kind in KINDS], ids=str
+)
 def server_kind(request: pytest.FixtureRequest) -> Kind:
     """Each kind in turn; a test that wants some of them parametrizes it, with `indirect`."""
     return there(request.param)

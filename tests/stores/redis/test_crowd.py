@@ -29,6 +29,7 @@ def stage() -> Iterator[Stage]:
         yield stage
 
 
+@pytest.mark.thorough
 def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_are_served(
     private_server: Server, stage: Stage
 ) -> None:

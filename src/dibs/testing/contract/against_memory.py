@@ -91,10 +91,9 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         answers = self._ask(self._locks.acquire_all(asks))
         spec = self._ask_spec(self._spec_locks.acquire_all(asks))
         assert [_shape(answer) for answer in answers] == [_shape(answer) for answer in spec]
-        for answer, spec_answer in zip(answers, spec, strict=True):
-            if isinstance(answer, Granted) and len(spec) == len(asks):
-                self._pair(answer.fence, spec_answer.fence)
-        self._compare_pushes()
+        are_granted = len(spec) == len(asks) and all(isinstance(answer, Granted) for answer in answers)
+        pairs = zip(answers, spec, strict=True)
+        self._compare_pushes([(mine.fence, theirs.fence) for mine, theirs in pairs] if are_granted else [])
 
     @rule(name=NAMES)
     def recall(self, name: str) -> None:
@@ -161,19 +160,19 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         answer = self._ask(_command(self._locks, name, ask))
         spec = self._ask_spec(_command(self._spec_locks, name, spec_ask or ask))
         assert _shape(answer) == _shape(spec)
-        if isinstance(answer, Granted):
-            self._pair(answer.fence, spec.fence)
         if isinstance(answer, Queued | StillQueued):  # a store may have a waiter ask sooner, if not for nothing
             assert min(spec.ask_again_in, *SHORT_AND_LONG) - 0.1 <= answer.ask_again_in <= spec.ask_again_in + 0.1
-        self._compare_pushes()
+        self._compare_pushes([(answer.fence, spec.fence)] if isinstance(answer, Granted) else [])
 
-    def _compare_pushes(self) -> None:
+    def _compare_pushes(self, granted: Sequence[tuple[int, int]]) -> None:
+        """What was told, and the fences of all that was granted in this turn: to the asker, before it and after it."""
         theirs = [push for push in self._spec_pushes if push.channel == self._line.channel]
         self._line.hear(len(theirs))
         mine = self._ear.pushes
         assert [(push.owner, push.kind) for push in mine] == [(push.owner, push.kind) for push in theirs]
-        for push, spec_push in zip(mine, theirs, strict=True):
-            self._pair(push.fence, spec_push.fence)
+        pushed = [(push.fence, spec_push.fence) for push, spec_push in zip(mine, theirs, strict=True)]
+        for pair in sorted([*granted, *pushed]):
+            self._pair(*pair)
         self._ear.pushes, self._spec_pushes = [], []
 
     def _wish(self, owner: str, ttl: float, kind: tuple[int, int], channel: str, *, late: bool = False) -> Acquire:
