@@ -100,12 +100,18 @@ class AgainstMemoryWhileTimePasses(AgainstMemory):
 
 def _against_memory(kind: Kind, colour: Colour, opened: Opened = by_url) -> type:
     case = _case(AgainstMemory, kind, colour, lambda: opened(_emptied(_running(kind))))
-    return pytest.mark.skipif(kind.program() is None, reason=kind.missing)(case)
+    return _where_it_can_be(case, kind)
 
 
 def _while_time_passes(kind: Kind, colour: Colour) -> type:
     case = _case(AgainstMemoryWhileTimePasses, kind, colour, lambda: by_url(_emptied(_skewed(kind).server)))
-    missing = kind.missing if kind.program() is None else NO_SHIM
+    return _where_it_can_be(case, kind, NO_SHIM)
+
+
+def _where_it_can_be(case: type, kind: Kind, missing: str = "") -> type:
+    if kind is not FIRST:
+        case = pytest.mark.thorough(case)
+    missing = kind.missing if kind.program() is None else missing
     return pytest.mark.skipif(bool(missing), reason=missing)(case)
 
 
