@@ -130,7 +130,9 @@ def fail_to_take(url: str, name: str, wait: float) -> None:
     """Come to a store that cannot be used just now."""
     began = boottime()
     try:
-        client(url).lock(name, wait=wait).acquire()
+        lock = client(url).lock(name, wait=wait)
+        began = boottime()  # what must end in time is the call, not the imports before it
+        lock.acquire()
     except (dibs.StoreUnreachable, dibs.ConfigError) as error:
         say(type(error).__name__, str(error), boottime() - began)
 
