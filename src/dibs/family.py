@@ -10,7 +10,7 @@ from dibs.flows import locking
 from dibs.flows.hold import Hold
 from dibs.flows.locking import Denied
 from dibs.lease import Bearer, Lease
-from dibs.lock import Guard, Lock, busy
+from dibs.lock import DOING, Guard, Lock, busy
 from dibs.model.asks import CROWD
 from dibs.model.value import value
 from dibs.options import LockOptions, request
@@ -94,13 +94,13 @@ class RLock(Guard[Lease, "Hold | Denied | Reentry"]):
 
     def acquire(self) -> Lease:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        me, world = inside.actor(), self._engine.blocking("take a lock")
+        me, world = inside.actor(), self._engine.blocking(DOING)
         bearer, taking = self._taking(world, me, self._watchers)
         return self._noted(me, bearer, run(taking))
 
     async def aacquire(self) -> Lease:
         """Take the lock without a block: the lease is yours to pass on and to release."""
-        me, world = inside.actor(), self._engine.aio("take a lock")
+        me, world = inside.actor(), self._engine.aio(DOING)
         bearer, taking = self._taking(world, me, self._watchers)
         return self._noted(me, bearer, await taking)
 
@@ -114,17 +114,13 @@ class RLock(Guard[Lease, "Hold | Denied | Reentry"]):
     def _taking(
         self, world: World, me: object, watchers: Watchers
     ) -> tuple[Bearer, Coroutine[Any, Any, Hold | Denied | Reentry]]:
-        desk, wish = self._engine.desk, self._request
-        by = self._within
-        here = inside.holds_here(desk, wish.name, me) if by is None else [by.reentrant_hold(wish.name)]
+        wish, by = self._request, self._within
+        here = inside.holds_here(self._engine.desk, wish.name, me) if by is None else [by.reentrant_hold(wish.name)]
         for hold in here:
             bearer = hold.lives_by()
             if isinstance(bearer, Bearer) and hold.admits(wish, world.now()):
                 return bearer, _reentered(*self._engine.detours.home(hold, world), hold, watchers)
-        bearer = Bearer()
-        if self._detour is not None:
-            return bearer, self._detour.taking(world, wish, inside=here, watchers=watchers, bearer=bearer)
-        return bearer, locking.acquire(world, desk, wish, inside=here, watchers=watchers, bearer=bearer)
+        return self._anew(world, here, watchers)
 
     def _granted(self, bearer: Bearer, taken: Hold | Denied | Reentry) -> Lease:
         if isinstance(taken, Denied):

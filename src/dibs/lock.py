@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dibs.errors import ConfigError, DibsError, LeaseLost, LockBusy
@@ -30,7 +31,7 @@ TakenT = TypeVar("TakenT")
 DOING = "take a lock"
 
 
-class Guard(Generic[LeaseT, TakenT]):
+class Guard(ABC, Generic[LeaseT, TakenT]):
     """What all have in common. It remembers which of its blocks are open, so it may be shared and used again."""
 
     def __init__(self, engine: Engine, request: Request, on_lost: Callable[[LeaseLost], object] | None = None) -> None:
@@ -116,17 +117,28 @@ class Guard(Generic[LeaseT, TakenT]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} ttl={self._request.ttl:g}s open={len(self._entries)}>"
 
+    @abstractmethod
     def _taking(self, world: World, me: object, watchers: Watchers) -> tuple[Bearer, Coroutine[Any, Any, TakenT]]:
         """How it is taken, and who will stand for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _granted(self, bearer: Bearer, taken: TakenT) -> LeaseT:
         """What to enter the block with."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _holds(self, taken: TakenT) -> Sequence[Hold]:
         """What this block stands in."""
-        raise NotImplementedError
+
+    def _anew(
+        self, world: World, here: Sequence[Hold], watchers: Watchers
+    ) -> tuple[Bearer, Coroutine[Any, Any, Hold | Denied]]:
+        """How one lock is taken of which nothing is held by this block yet; `here` is how it is held around it."""
+        bearer = Bearer()
+        if self._detour is not None:
+            taking = self._detour.taking(world, self._request, inside=here, watchers=watchers, bearer=bearer)
+            return bearer, taking
+        desk = self._engine.desk
+        return bearer, locking.acquire(world, desk, self._request, inside=here, watchers=watchers, bearer=bearer)
 
     def _entered(self, me: object, lease: LeaseT, taken: TakenT, body: Body | None) -> None:
         self._entries.append((me, lease, body))
@@ -153,17 +165,12 @@ class Guard(Generic[LeaseT, TakenT]):
 
 
 class _Single(Guard[LeaseT, "Hold | Denied"]):
-    """One lock, of which nothing is held by this block yet."""
+    """One lock, taken anew by each block."""
 
     def _taking(
         self, world: World, me: object, watchers: Watchers
     ) -> tuple[Bearer, Coroutine[Any, Any, Hold | Denied]]:
-        bearer, desk = Bearer(), self._engine.desk
-        here = inside.holds_here(desk, self._request.name, me)
-        if self._detour is not None:
-            taking = self._detour.taking(world, self._request, inside=here, watchers=watchers, bearer=bearer)
-            return bearer, taking
-        return bearer, locking.acquire(world, desk, self._request, inside=here, watchers=watchers, bearer=bearer)
+        return self._anew(world, inside.holds_here(self._engine.desk, self._request.name, me), watchers)
 
     def _holds(self, taken: Hold | Denied) -> Sequence[Hold]:
         return () if isinstance(taken, Denied) else (taken,)

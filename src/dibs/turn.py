@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -198,7 +199,7 @@ class Glance:
     is_needed: bool
 
 
-class _Door:
+class _Door(ABC):
     """What the doors of both colours have in common."""
 
     def __init__(self, engine: Engine, name: str, admission: Admission, glance: Glance) -> None:
@@ -234,8 +235,9 @@ class _Door:
             wait = A_MOMENT
         return Place(self._world(engine), engine.desk, max(min(wait or patience, patience), A_MOMENT))
 
+    @abstractmethod
     def _world(self, engine: Engine) -> World:
-        raise NotImplementedError
+        """Where that engine is asked, in this colour."""
 
 
 class _BlockingDoor(_Door):

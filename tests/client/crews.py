@@ -51,9 +51,6 @@ class Blocking:
     async def work(self, d: Dibs, name: str) -> None:
         d.inspect(name)
 
-    async def let_others_act(self) -> None:
-        """They do."""
-
 
 class Asyncio:
     """A task for each."""
@@ -72,11 +69,7 @@ class Asyncio:
         await lease.arelease()
 
     async def work(self, d: Dibs, name: str) -> None:
-        await d.ainspect(name)
-        await self.let_others_act()
-
-    async def let_others_act(self) -> None:
-        await asyncio.sleep(0)  # in memory nobody waits for an answer
+        await asyncio.to_thread(d.inspect, name)  # the other tasks go on meanwhile, also where a store answers at once
 
 
 Colour: TypeAlias = Blocking | Asyncio
@@ -103,7 +96,7 @@ class Bank:
             for lease in leases:
                 assert lease.fence > self.fences[lease.name]
                 self.fences[lease.name] = lease.fence
-            await self._colour.let_others_act()
+            await self._colour.work(self._d, names[0])
             leases.ensure()
             self.busy.difference_update(names)
             self.rounds += 1

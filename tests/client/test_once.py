@@ -206,15 +206,23 @@ def test_of_many_threads_one_succeeds(d: Dibs) -> None:
 
 
 def test_of_many_tasks_one_succeeds(d: Dibs) -> None:
-    work = Work()
-
-    @d.once("digest:{key}", per=LONG, wait="20s")
-    async def digest(key: str) -> str:
-        await asyncio.sleep(0)
-        return work(key)
+    work, came = Work(), list[int]()
 
     async def main() -> list[str | Skipped]:
-        return await asyncio.gather(*(digest("ann") for _ in range(30)))
+        all_came = asyncio.Event()
+
+        @d.once("digest:{key}", per=LONG, wait="20s")
+        async def digest(key: str) -> str:
+            await all_came.wait()
+            return work(key)
+
+        async def come(number: int) -> str | Skipped:
+            came.append(number)
+            if len(came) == 30:
+                all_came.set()
+            return await digest("ann")
+
+        return await asyncio.gather(*map(come, range(30)))
 
     found = asyncio.run(main())
     assert work.done == ["ann"]
