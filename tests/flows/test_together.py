@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dibs.errors import ClientClosed, LeaseLost, SelfDeadlock, StoreRefused, StoreUnreachable
-from dibs.events import Acquired, JoinedQueue, Lost, Released
+from dibs.events import Acquired, FoundBusy, JoinedQueue, Lost, Released
 from dibs.flows.hold import EVICTED, FORGOTTEN, RAN_OUT, Hold, Watchers
 from dibs.flows.keeping import settle
 from dibs.flows.locking import acquire, release
@@ -232,13 +232,15 @@ class TestAtOnce:
 
 
 class TestOneByOne:
-    def test_who_does_not_wait_is_told_which_lock_is_busy_and_keeps_none(
+    def test_who_does_not_wait_is_told_which_lock_is_busy_by_the_one_step_that_took_none(
         self, scene: Scene, ann: Process, bob: Process
     ) -> None:
         theirs = bob.holds(Request("b", 30.0))
         hindered = scene.finish(starts(ann, *NAMES, wait=0.0))
         assert isinstance(hindered, Hindered)
         assert (hindered.name, hindered.denied.held.fence, hindered.denied.waited) == ("b", theirs.fence, 0.0)
+        assert [kind for _, kind, _ in ann.world.sent] == ["time", "all"]
+        assert [event.name for event in ann.told(FoundBusy)] == ["b"]
         assert (holders(scene, "a"), holders(scene, "c")) == ([], [])
         assert (ann.desk.holds, ann.desk.debts) == ({}, {})
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from dibs.model.asks import (
     CROWD,
+    Acquire,
     Busy,
     Evict,
     Granted,
     Held,
+    Hindrance,
     KeepAlive,
     Leave,
     Memo,
@@ -21,7 +24,7 @@ from dibs.model.asks import (
     StillQueued,
 )
 from dibs.model.lock import LockState
-from dibs.model.table import turn_all
+from dibs.model.table import Moment, Turn, turn_all
 from dibs.model.views import view
 from tests.model.tables import FENCE, NOW, TTL, Table, acquire, handed
 
@@ -305,10 +308,16 @@ class TestMemos:
         assert (table.memo, table.inside) == (self.MEMO, ["ann"])
 
 
+def all_done(before: Sequence[LockState], asks: Sequence[Acquire], moment: Moment) -> Sequence[Turn]:
+    turns = turn_all(before, asks, moment)
+    assert not isinstance(turns, Hindrance), turns
+    return turns
+
+
 class TestAllAtOnce:
     def test_all_are_granted_each_with_a_higher_fence(self) -> None:
         table = Table(last_fence=FENCE + 10)
-        turns = turn_all([LockState(), LockState()], [acquire("ann-1"), acquire("ann-2")], table.moment)
+        turns = all_done([LockState(), LockState()], [acquire("ann-1"), acquire("ann-2")], table.moment)
         assert [done.answer for done in turns] == [Granted(FENCE + 11), Granted(FENCE + 12)]
         assert [done.lock.holder and done.lock.holder.owner for done in turns] == ["ann-1", "ann-2"]
         assert turns[-1].last_fence == FENCE + 12
@@ -316,40 +325,41 @@ class TestAllAtOnce:
     def test_unless_all_are_free_nothing_has_happened(self) -> None:
         table = Table()
         table.granted("bob")
-        turns = turn_all([LockState(), table.lock], [acquire("ann-1"), acquire("ann-2")], table.moment)
-        assert [type(done.answer) for done in turns] == [Busy]
-        assert (turns[0].lock, turns[0].last_fence, turns[0].pushes) == (table.lock, table.last_fence, ())
+        hindrance = turn_all([LockState(), table.lock], [acquire("ann-1"), acquire("ann-2")], table.moment)
+        assert isinstance(hindrance, Hindrance)
+        assert hindrance.place == 1
+        assert isinstance(hindrance.answer, Busy)
+        assert hindrance.answer.held.who == "bob"
 
     def test_a_lock_that_others_wait_for_is_not_free_and_those_are_not_served_by_the_way(self) -> None:
         table = Table()
         table.granted("bob", ttl=5)
         table.queued("cay")
         table.now += 5
-        [done] = turn_all([table.lock, LockState()], [acquire("ann-1"), acquire("ann-2")], table.moment)
-        assert isinstance(done.answer, Busy)
-        assert (done.lock, done.pushes) == (table.lock, ())
+        hindrance = turn_all([table.lock, LockState()], [acquire("ann-1"), acquire("ann-2")], table.moment)
+        assert isinstance(hindrance, Hindrance)
+        assert (hindrance.place, type(hindrance.answer)) == (0, Busy)
 
     def test_nobody_is_left_in_a_queue(self) -> None:
         table = Table()
         table.granted("bob")
-        [done] = turn_all([table.lock], [acquire("ann", queue=True)], table.moment)
-        assert isinstance(done.answer, Busy)
-        assert done.lock.queue == ()
+        hindrance = turn_all([table.lock], [acquire("ann", queue=True)], table.moment)
+        assert isinstance(hindrance, Hindrance)
+        assert isinstance(hindrance.answer, Busy)
 
     def test_one_that_comes_too_late_is_refused_with_all_the_others(self) -> None:
         asks = [acquire("ann-1"), acquire("ann-2", not_after=NOW - 1)]
-        [done] = turn_all([LockState(), LockState()], asks, Table().moment)
-        assert (done.answer, done.lock.is_blank) == (Said.REFUSED, True)
+        assert turn_all([LockState(), LockState()], asks, Table().moment) == Hindrance(1, Said.REFUSED)
 
     def test_asked_again_by_the_same_owners_it_gives_the_same_fences(self) -> None:
         asks, moment = [acquire("ann-1"), acquire("ann-2")], Table().moment
-        once = turn_all([LockState(), LockState()], asks, moment)
+        once = all_done([LockState(), LockState()], asks, moment)
         later = replace(moment, now=NOW + 1, last_fence=once[-1].last_fence)
-        again = turn_all([done.lock for done in once], asks, later)
+        again = all_done([done.lock for done in once], asks, later)
         assert [done.answer for done in again] == [done.answer for done in once]
 
     def test_a_place_among_others_can_be_one_of_them(self) -> None:
         table = Table()
         table.granted("bob", room=2)
-        turns = turn_all([table.lock, LockState()], [acquire("ann-1", room=2), acquire("ann-2")], table.moment)
+        turns = all_done([table.lock, LockState()], [acquire("ann-1", room=2), acquire("ann-2")], table.moment)
         assert [holder.owner for holder in turns[0].lock.holders] == ["bob", "ann-1"]

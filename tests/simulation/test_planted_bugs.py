@@ -92,7 +92,12 @@ PLANTS = [
     Plant(
         "some of several locks are taken",
         "dibs.stores.memory.server",
-        (("if len(turns) == len(asks):", "if True:"), ("zip(asks, turns, strict=True)", "zip(asks, turns)")),
+        (
+            (
+                "            return turns\n",
+                "            for name, ask in asks[: turns.place]:\n                self.turn(name, ask, now)\n            return turns\n",
+            ),
+        ),
     ),
     Plant(
         "who leaves once is out, however often it is in",

@@ -11,7 +11,7 @@ from dibs.flows.asking import ask
 from dibs.flows.bid import Bid
 from dibs.flows.desk import note_debt, owe, tell_loss
 from dibs.flows.hold import FORGOTTEN, LEFT, Hold, Watchers
-from dibs.model.asks import Held, KeepAnswer, Leave, LeaveAnswer, Said
+from dibs.model.asks import Busy, Held, KeepAnswer, Leave, LeaveAnswer, Said
 from dibs.model.request import Request
 from dibs.model.tenure import Tenure, Verdict
 from dibs.model.value import value
@@ -60,11 +60,16 @@ async def acquire(
         return outcome
     bid.leave()
     waited = world.now() - bid.began_at if request.is_patient else 0.0
-    desk.count(request.name, "refused")
+    return denied(desk, request.name, outcome, waited=waited)
+
+
+def denied(desk: Desk, name: str, busy: Busy, *, waited: float) -> Denied:
+    """Tell everybody who wants to know that somebody else has the lock."""
+    desk.count(name, "refused")
     if waited:
-        desk.count(request.name, "waited", waited)
-    desk.tell(events.FoundBusy(request.name, outcome.held.who, waited))
-    return Denied(outcome.held, outcome.waiters, waited)
+        desk.count(name, "waited", waited)
+    desk.tell(events.FoundBusy(name, busy.held.who, waited))
+    return Denied(busy.held, busy.waiters, waited)
 
 
 async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:

@@ -17,7 +17,7 @@ from dibs.flows.bid import Bid
 from dibs.flows.desk import note_debt, owe, tell_loss
 from dibs.flows.hold import Hold, Watchers
 from dibs.flows.locking import Denied
-from dibs.model.asks import Granted, Leave, Said
+from dibs.model.asks import Busy, Hindrance, Leave, Said
 from dibs.model.request import A_MOMENT, Request
 from dibs.model.tenure import Verdict
 from dibs.model.value import value
@@ -50,7 +50,7 @@ async def acquire_all(
     for request, _ in wishes:
         locking.refuse_self_deadlock(world, request, [hold for hold in inside if hold.name == request.name])
     give_up_at = inf if wait is None else began_at + wait
-    taken: Sequence[Hold] | Hindered = await _at_once(world, desk, wishes, watchers)
+    taken = await _at_once(world, desk, wishes, watchers)
     while not taken:
         taken = await _one_by_one(world, desk, wishes, give_up_at=give_up_at)
         if isinstance(taken, Hindered):
@@ -64,17 +64,24 @@ async def acquire_all(
     return taken
 
 
-async def _at_once(world: World, desk: Desk, wishes: Wishes, watchers: Watchers) -> Sequence[Hold]:
-    """All of them in one step, waiting for none; nothing unless all are free, or if there is time to ask again."""
+async def _at_once(world: World, desk: Desk, wishes: Wishes, watchers: Watchers) -> Sequence[Hold] | Hindered:
+    """All of them in one step, waiting for none; nothing if it is worth to ask for one after the other."""
+    wait = wishes[0][0].wait
     try:
-        return await _in_one_step(world, desk, wishes, watchers)
+        taken = await _in_one_step(world, desk, wishes, watchers)
     except StoreUnreachable as silence:
-        if isinstance(silence, StoreRefused) or (wishes[0][0].wait or 0.0) > desk.patience:
+        if isinstance(silence, StoreRefused) or (wait or 0.0) > desk.patience:
             return ()
         raise
+    if not isinstance(taken, Hindrance):
+        return taken
+    if wait == 0 and isinstance(taken.answer, Busy):
+        name = wishes[taken.place][0].name
+        return Hindered(name, locking.denied(desk, name, taken.answer, waited=0.0))
+    return ()
 
 
-async def _in_one_step(world: World, desk: Desk, wishes: Wishes, watchers: Watchers) -> Sequence[Hold]:
+async def _in_one_step(world: World, desk: Desk, wishes: Wishes, watchers: Watchers) -> Sequence[Hold] | Hindrance:
     wait = wishes[0][0].wait
     ends_at = world.now() + min(desk.patience, wait or desk.patience)
     store_time = world.store_time()
@@ -85,12 +92,11 @@ async def _in_one_step(world: World, desk: Desk, wishes: Wishes, watchers: Watch
     asks = [(bid.name, bid.wish(store_time, within)) for bid in bids]
     holds: list[Hold] = []
     try:
-        answers = await world.ask(desk.store.acquire_all(asks), within, exactly=bool(wait))
-        if Said.REFUSED in answers:  # which comes too late, perhaps after the same ask was granted
-            for bid in bids:
-                bid.leave()
-        for bid, answer in zip(bids, answers, strict=False):
-            if isinstance(answer, Granted) and isinstance(hold := bid.told(answer), Hold):
+        answer = await world.ask(desk.store.acquire_all(asks), within, exactly=bool(wait))
+        if isinstance(answer, Hindrance):
+            return _none(bids, answer)
+        for bid, grant in zip(bids, answer, strict=True):
+            if isinstance(hold := bid.told(grant), Hold):
                 holds.append(hold)
     except StoreRefused:  # surely not done: there is nothing to take back
         raise
@@ -103,6 +109,13 @@ async def _in_one_step(world: World, desk: Desk, wishes: Wishes, watchers: Watch
         for bid in bids:
             bid.close()
     return holds
+
+
+def _none(bids: Sequence[Bid], hindrance: Hindrance) -> Hindrance:
+    if hindrance.answer is Said.REFUSED:  # which comes too late, perhaps after the same ask was granted
+        for bid in bids:
+            bid.leave()
+    return hindrance
 
 
 async def _one_by_one(world: World, desk: Desk, wishes: Wishes, *, give_up_at: float) -> Sequence[Hold] | Hindered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Literal
 
@@ -126,6 +127,14 @@ class Busy:
     waiters: int
 
 
+@value
+class Hindrance:
+    """Of several locks none is taken: the one at this place, counted from 0, was not to be had."""
+
+    place: int
+    answer: Busy | Literal[Said.REFUSED]
+
+
 class Said(Enum):
     """Answers that are one word."""
 
@@ -148,6 +157,7 @@ class Recalled:
 
 
 AcquireAnswer = Granted | Queued | Busy | Literal[Said.REFUSED]
+AllAnswer = Sequence[Granted] | Hindrance
 KeepAnswer = Granted | StillQueued | Literal[Said.KEPT, Said.GONE]
 LeaveAnswer = Literal[Said.RELEASED, Said.LEFT, Said.GONE]
 EvictAnswer = Literal[Said.EVICTED, Said.CHANGED, Said.GONE]

@@ -39,6 +39,7 @@ from dibs.model.asks import (
     Busy,
     Evict,
     Granted,
+    Hindrance,
     KeepAlive,
     Leave,
     Memo,
@@ -90,13 +91,13 @@ def turn(before: LockState, ask: Ask, moment: Moment) -> Turn:
     return Turn(lock, last_fence, answer, pushes)
 
 
-def turn_all(before: Sequence[LockState], asks: Sequence[Acquire], moment: Moment) -> Sequence[Turn]:
-    """All or none: a turn for each lock; or only one, that of the first which is not granted, and nothing is done."""
+def turn_all(before: Sequence[LockState], asks: Sequence[Acquire], moment: Moment) -> Sequence[Turn] | Hindrance:
+    """All or none: a turn for each lock; or nothing is done, and told why not of the first that is not granted."""
     turns, last = list[Turn](), moment.last_fence
     for lock, ask in zip(before, asks, strict=True):
         done = turn(lock, replace(ask, queue=False), replace(moment, last_fence=last))
-        if not isinstance(done.answer, Granted):
-            return [Turn(lock, moment.last_fence, done.answer)]
+        if done.answer is Said.REFUSED or isinstance(done.answer, Busy):
+            return Hindrance(len(turns), done.answer)
         turns.append(done)
         last = done.last_fence
     return turns

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dibs.model.asks import (
         Acquire,
         AcquireAnswer,
+        AllAnswer,
         EvictAnswer,
         KeepAlive,
         KeepAnswer,
@@ -61,11 +62,8 @@ class LockStore(Protocol):
         """Take the lock or a ticket for it."""
         ...
 
-    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[Sequence[AcquireAnswer]]:
-        """Take all of these locks in one step, and wait for none: an answer for each, in their order.
-
-        Or only one, that of the first which is not granted: then none is taken.
-        """
+    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[AllAnswer]:
+        """Take all of these locks in one step, and wait for none; or none, and hear which is the first to hinder it."""
         ...
 
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dibs.model.asks import (
         Acquire,
         AcquireAnswer,
+        AllAnswer,
         EvictAnswer,
         KeepAlive,
         KeepAnswer,
@@ -43,7 +44,7 @@ class DirectLocks:
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         return Command(("ask", self._prefix + name, ask), _as_it_is, self._node)
 
-    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[Sequence[AcquireAnswer]]:
+    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[AllAnswer]:
         return Command(("all", self._named(asks)), _as_it_is, self._node)
 
     def keep(self, asks: Sequence[tuple[str, KeepAlive | Renew]]) -> Command[Sequence[KeepAnswer]]:

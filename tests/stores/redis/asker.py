@@ -10,8 +10,10 @@ from dibs.model.asks import (
     CROWD,
     Acquire,
     AcquireAnswer,
+    Busy,
     EvictAnswer,
     Granted,
+    Hindrance,
     KeepAlive,
     KeepAnswer,
     Leave,
@@ -72,8 +74,18 @@ class Asker:
         assert isinstance(answer, Granted), answer
         return answer.fence
 
-    def together(self, *asks: tuple[str, Acquire]) -> Sequence[AcquireAnswer]:
-        return self.ask(self.locks.acquire_all(asks))
+    def together(self, *asks: tuple[str, Acquire]) -> Sequence[int]:
+        """Acquire all of them, which must succeed: their fences."""
+        answer = self.ask(self.locks.acquire_all(asks))
+        assert not isinstance(answer, Hindrance), answer
+        return [grant.fence for grant in answer]
+
+    def hindered(self, *asks: tuple[str, Acquire]) -> tuple[int, str, int]:
+        """Acquire all of them, which must fail: by the lock at which place, held by whom, and how many wait for it."""
+        hindrance = self.ask(self.locks.acquire_all(asks))
+        assert isinstance(hindrance, Hindrance), hindrance
+        assert isinstance(hindrance.answer, Busy), hindrance
+        return hindrance.place, hindrance.answer.held.who, hindrance.answer.waiters
 
     def renew(self, owner: str, fence: int, *, depth: int = 1, ttl: float = TTL) -> KeepAnswer:
         return self._kept(Renew(owner, fence, ttl, depth))

@@ -13,7 +13,7 @@ import pytest
 import dibs
 from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, StoreRisky
-from dibs.model.asks import Busy, Memo, Queued, Said
+from dibs.model.asks import Memo, Queued, Said
 from dibs.model.counts import Count
 from dibs.stores.redis import open_store
 from dibs.stores.redis.scripts import ALL
@@ -86,7 +86,7 @@ def test_it_is_enough_for_every_kind_of_lock_and_all_that_is_kept_beside_them(
     assert asker.recall().text == "done"
     assert isinstance(asker.acquire("eve"), Queued)  # dan stops her: it has to be known whether it is there
     assert len(asker.together(("b", asker.wish("fay")), ("c", asker.wish("fay", PLAIN)))) == 2
-    assert isinstance(asker.together(("b", asker.wish("guy")), ("a", asker.wish("guy")))[0], Busy)
+    assert asker.hindered(("d", asker.wish("guy")), ("a", asker.wish("guy")))[:2] == (1, "ann")
     assert asker.evict(fences[0]) is Said.EVICTED
     assert [push.kind for push in asker.told(2)] == ["handed", "evicted"]
     assert asker.who() == ["cid"]

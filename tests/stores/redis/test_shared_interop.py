@@ -55,7 +55,7 @@ def test_we_do_not_get_in_before_they_have_left(asker: Asker, rival: Rival, eyes
     queued = asker.acquire("ann", kind)
     assert isinstance(queued, Queued)
     assert queued.ask_again_in <= 0.25
-    assert isinstance(asker.together(("b", asker.wish("ann")), ("a", asker.wish("bob", kind)))[0], Busy)
+    assert asker.hindered(("b", asker.wish("ann")), ("a", asker.wish("bob", kind))) == (1, FOREIGN, 1)
     assert asker.listed() == ["a"]
     assert eyes.dump(KEY) == theirs
     assert rival.release()

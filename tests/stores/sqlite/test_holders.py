@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dibs.model.asks import CROWD, Busy, Evict, Granted, KeepAlive, Leave, Queued, Said
+from dibs.model.asks import CROWD, Busy, Evict, Granted, Hindrance, KeepAlive, Leave, Queued, Said
 from tests.stores.sqlite.turns import TTL, Turns
 
 
@@ -186,15 +186,20 @@ def test_several_locks_are_taken_together_or_not_at_all(turns: Turns) -> None:
     turns.ask("waiter", ttl=TTL)
     turns.now += 1  # the waiter is served in the same turn, which must be taken back, too
     asks = [("c", turns.wish("mine")), ("a", turns.wish("mine")), ("b", turns.wish("mine"))]
-    [answer] = turns.execute("all", asks)
-    assert isinstance(answer, Busy)
-    assert answer.held.who == "waiter"
+    hindrance = turns.execute("all", asks)
+    assert isinstance(hindrance, Hindrance)
+    assert isinstance(hindrance.answer, Busy)
+    assert hindrance.place == 1
+    assert hindrance.answer.held.who == "waiter"
     assert not turns.pushes
     assert turns.holders("c") == []
     turns.leave("waiter")
     turns.leave("dying")
-    [answer] = turns.execute("all", asks)
-    assert answer.held.who == "somebody"
+    hindrance = turns.execute("all", asks)
+    assert isinstance(hindrance, Hindrance)
+    assert isinstance(hindrance.answer, Busy)
+    assert hindrance.place == 2
+    assert hindrance.answer.held.who == "somebody"
     assert turns.holders("a") == []
     turns.execute("ask", "b", Leave("somebody"))
     granted = turns.execute("all", asks)

@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dibs.model.asks import Recalled
+from dibs.model.asks import Granted, Hindrance, Recalled
 from dibs.model.counts import MOST_NAMES, OTHERS, Count
 from dibs.model.lock import LockState
 from dibs.model.table import Moment, Turn, turn, turn_all
 from dibs.model.views import view
 
 if TYPE_CHECKING:
-    from dibs.model.asks import Acquire, Answer, Ask, Memo, Push
+    from dibs.model.asks import Acquire, AllAnswer, Answer, Ask, Memo, Push
     from dibs.model.views import LockView
 
 BLANK = LockState()
@@ -61,14 +61,15 @@ class MemoryServer:
         self._note(name, done, now)
         return done.answer
 
-    def turn_all(self, asks: Sequence[tuple[str, Acquire]], now: float) -> Sequence[Answer]:
+    def turn_all(self, asks: Sequence[tuple[str, Acquire]], now: float) -> AllAnswer:
         """Several locks in one step, or none."""
         locks = [self.locks.get(name, BLANK) for name, _ in asks]
         turns = turn_all(locks, [ask for _, ask in asks], Moment(now, self.last_fence, self._listens))
-        if len(turns) == len(asks):
-            for (name, _), done in zip(asks, turns, strict=True):
-                self._note(name, done, now)
-        return [done.answer for done in turns]
+        if isinstance(turns, Hindrance):
+            return turns
+        for (name, _), done in zip(asks, turns, strict=True):
+            self._note(name, done, now)
+        return [done.answer for done in turns if isinstance(done.answer, Granted)]
 
     def _note(self, name: str, done: Turn, now: float) -> None:
         self.last_fence = done.last_fence

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from dibs.model.asks import Busy, Granted, Held, Queued, Recalled, Said, StillQueued
+from dibs.model.asks import Busy, Granted, Held, Hindrance, Queued, Recalled, Said, StillQueued
 from dibs.model.counts import Count
 from dibs.model.views import LockView, Waiter
 from dibs.stores.redis.scripts import MICRO
 
 if TYPE_CHECKING:
-    from dibs.model.asks import AcquireAnswer, KeepAnswer
+    from dibs.model.asks import AcquireAnswer, AllAnswer, KeepAnswer
 
 MILLI = 1_000
 FOREIGN = "another program, not by dibs"
@@ -32,10 +32,12 @@ def acquired(answer: Sequence[Any]) -> AcquireAnswer:
     return Granted(answer[2]) if answer[1] == _GRANTED else _refused(answer[0], *answer[1:])
 
 
-def all_acquired(answer: Sequence[Any]) -> Sequence[AcquireAnswer]:
+def all_acquired(answer: Sequence[Any]) -> AllAnswer:
     """What came of an ask for several."""
-    now, *each = answer
-    return [acquired((now, *one)) for one in each]
+    now, first, *others = answer
+    if isinstance(first, int):
+        return Hindrance(first, _busy(now, *others[0]))
+    return [Granted(fence) for _, fence in (first, *others)]
 
 
 def kept(answer: Sequence[Any]) -> Sequence[KeepAnswer]:
@@ -75,7 +77,11 @@ def _refused(now: int, code: int, number: int = 0, *more: Any) -> AcquireAnswer:
     if code == _QUEUED:
         again, holder = more
         return Queued(number, again / MILLI, _held(now, *holder))
-    return Busy(_held(now, *more[0]), number) if code == _BUSY else Said.REFUSED
+    return _busy(now, code, number, *more)
+
+
+def _busy(now: int, code: int, waiters: int = 0, *holder: Any) -> Busy | Literal[Said.REFUSED]:
+    return Busy(_held(now, *holder[0]), waiters) if code == _BUSY else Said.REFUSED
 
 
 def _kept_one(code: int, more: int = 0) -> Any:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dibs.model.asks import (
         Acquire,
         AcquireAnswer,
+        AllAnswer,
         EvictAnswer,
         KeepAlive,
         KeepAnswer,
@@ -71,7 +72,7 @@ class RedisLocks:
             words = _ACQUIRE % (self._keys.of(name), len(owner), owner, len(until), until, len(seen), seen, wish)
         return Command((words,), acquired, self._node)
 
-    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[Sequence[AcquireAnswer]]:
+    def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[AllAnswer]:
         """In one step of one server, which has them all; in a cluster they would have to be in one slot."""
         words = self._many(TOGETHER, [name for name, _ in asks], [_together(ask) for _, ask in asks])
         return Command((words,), all_acquired, self._node)

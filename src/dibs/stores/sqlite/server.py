@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import (
     Acquire,
+    AllAnswer,
     Answer,
     Ask,
     Busy,
     Evict,
     Granted,
+    Hindrance,
     KeepAlive,
     Leave,
     Push,
@@ -83,18 +85,19 @@ class SqliteTurn:
         lock.keep()
         return answer
 
-    def turn_all(self, asks: Sequence[tuple[str, Acquire]]) -> Sequence[Answer]:
-        """Several locks, or none: then only the first that is not granted is answered for, and nothing is done."""
-        answers: list[Answer] = []
+    def turn_all(self, asks: Sequence[tuple[str, Acquire]]) -> AllAnswer:
+        """Several locks, or none: what was done for those before the first that is not granted is undone."""
+        grants: list[Granted] = []
         self._db.execute("SAVEPOINT none_taken")
         for name, ask in asks:
             answer = self.turn(name, replace(ask, queue=False))
-            if not isinstance(answer, Granted):
+            if answer is Said.REFUSED or isinstance(answer, Busy):
                 self._db.execute("ROLLBACK TO none_taken")
                 self.pushes.clear()
-                return [answer]
-            answers.append(answer)
-        return answers
+                return Hindrance(len(grants), answer)
+            if isinstance(answer, Granted):
+                grants.append(answer)
+        return grants
 
     def _count(self, space: str, counts: Sequence[Count]) -> None:
         self._check()

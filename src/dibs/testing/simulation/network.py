@@ -8,12 +8,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.model.asks import Granted
+from dibs.model.asks import Busy, Hindrance
 from dibs.ports.store import Command, Reply
 from dibs.stores.memory.server import BLANK, MemoryServer
 
 if TYPE_CHECKING:
-    from dibs.model.asks import Acquire, Answer, Ask, Memo, Push
+    from dibs.model.asks import Acquire, AllAnswer, Answer, Ask, Memo, Push
     from dibs.model.lock import LockState
     from dibs.testing.simulation.agenda import Agenda
     from dibs.testing.simulation.weather import Weather
@@ -32,8 +32,11 @@ class Witness(Protocol):
         """It was noted that some work was done; this is what was known of it before."""
         ...
 
-    def saw_none(self, name: str, before: LockState, after: LockState) -> None:
-        """One of several locks was asked for together with the others, and they were not granted."""
+    def saw_none(self, name: str, before: LockState, after: LockState, *, told_held: str | None) -> None:
+        """One of several locks was asked for together with the others, and they were not granted.
+
+        `told_held`: the owner who is told that somebody has one of them.
+        """
         ...
 
 
@@ -70,7 +73,7 @@ class Server(MemoryServer):
             self.witness.saw(name, before.at(now), self.locks.get(name, BLANK), ask, answer)
         return answer
 
-    def turn_all(self, asks: Sequence[tuple[str, Acquire]], now: float) -> Sequence[Answer]:
+    def turn_all(self, asks: Sequence[tuple[str, Acquire]], now: float) -> AllAnswer:
         """Several locks in one step, under the referee's eyes."""
         before = [self.locks.get(name, BLANK).at(now) for name, _ in asks]
         answers = super().turn_all(asks, now)
@@ -78,10 +81,11 @@ class Server(MemoryServer):
             after = self.locks.get(name, BLANK)
             if self.witness is None:
                 break
-            if all(isinstance(answer, Granted) for answer in answers):
-                self.witness.saw(name, before[number], after, ask, answers[number])
+            if isinstance(answers, Hindrance):
+                told = ask.owner if isinstance(answers.answer, Busy) else None
+                self.witness.saw_none(name, before[number], after, told_held=told)
             else:
-                self.witness.saw_none(name, before[number], after)
+                self.witness.saw(name, before[number], after, ask, answers[number])
         return answers
 
     def forget(self) -> None:

@@ -89,9 +89,11 @@ class Referee:
         if before is not None and before.until > self._server.clock() and not self._has_jumped_back:
             self._fault("I4", f"the work of {name} was done again in its window, which lasts until {before.until}")
 
-    def saw_none(self, name: str, before: LockState, after: LockState) -> None:
+    def saw_none(self, name: str, before: LockState, after: LockState, *, told_held: str | None) -> None:
         """Where one of several locks was not free, none may have changed."""
         self.counts["not all at once"] += 1
+        if told_held is not None:
+            self._told_held.add(told_held)
         if before != after.at(self._server.clock()):
             self._fault("I3", f"{name} was changed, though the others were not to be had: {before} -> {after}")
 

@@ -1,7 +1,8 @@
 -- Take several locks, all or none. Who gets none leaves all as it was, and has no place in a queue.
 -- KEYS  counter, index, then for each: lock, line, tickets, expiries, bars, holders, leases
 -- ARGV  for each: owner, not after (µs), seen (a fence), ttl (ms), what others may know, room, depth
--- gives now (µs) and for each: {granted, fence}; or only, of the first that is not to be had: {busy, ...} | {refused}
+-- gives now (µs) and for each: {granted, fence}; or the place of the first that is not to be had, and {busy, ...} |
+--       {refused}
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local counter, index = KEYS[1], KEYS[2]
@@ -87,7 +88,7 @@ for number = 0, last do
   local owner, not_after, _, _, _, room = turn_to(number)
   local refused = refusal(owner, tonumber(not_after), tonumber(room))
   if refused then
-    return {now, refused}
+    return {now, number, refused}
   end
 end
 for number = 0, last do
