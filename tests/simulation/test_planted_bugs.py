@@ -95,7 +95,7 @@ PLANTS = [
         (
             (
                 "            return turns\n",
-                "            for name, ask in asks[: turns.place]:\n                self.turn(name, ask, now)\n            return turns\n",
+                "            _ = [self.turn(name, ask, now) for name, ask in asks[: turns.place]]\n            return turns\n",
             ),
         ),
     ),
@@ -231,6 +231,52 @@ PLANTS = [
         "the keeper sleeps while a lease runs out",
         "dibs.flows.keeping",
         (("min(hold.renew_at(), hold.tenure.trusted_until)", "hold.renew_at()"),),
+    ),
+    Plant(
+        "an outage ends a candidacy",
+        "dibs.flows.electing",
+        (("            is_told = True\n", "            raise\n"),),
+    ),
+    Plant(
+        "who met an outage while it stood does not stand again",
+        "dibs.flows.electing",
+        (("            is_told = True\n", "            await world.pause(1e9)\n"),),
+    ),
+    Plant(
+        "who leaves in the middle of its term tells nobody",
+        "dibs.flows.electing",
+        (
+            (
+                "        note_debt(world, desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)\n",
+                "",
+            ),
+        ),
+    ),
+    Plant(
+        "a leader goes on with a term that it knows is lost",
+        "dibs.flows.hold",
+        (
+            (
+                "if self.lost_because is not None or self.is_over:\n            return Verdict.LOST",
+                "if self.is_over:\n            return Verdict.LOST",
+            ),
+        ),
+    ),
+    Plant(
+        "a candidate takes the term of another in its process for its own",
+        "dibs.flows.electing",
+        (
+            (
+                "taken = await stand()",
+                "taken = next((hold for hold in desk.holds.values() if hold.name == name), None) or await stand()",
+            ),
+        ),
+    ),
+    Plant(
+        "a candidate does not say which fences it has seen",
+        "dibs.flows.bid",
+        (("            desk.seen_fence,\n", "            0,\n"),),
+        {"ttl": 1.0, "disasters": ["jump back", "forget"]},
     ),
     Plant(
         "a minority is enough",

@@ -47,6 +47,9 @@ def test_every_kind_of_fault_bites_somewhere() -> None:
         "jump ahead",
         "jump back",
         "stall",
+        "terms",
+        "terms lost",
+        "campaigns stalled",
     ):
         assert seen[what] > 0, what
 

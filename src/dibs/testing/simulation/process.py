@@ -29,6 +29,8 @@ T = TypeVar("T")
 class Process:
     """One process. It can be paused whole, hang in its loop while the keeper goes on, or crash."""
 
+    died_at = inf
+
     def __init__(
         self,
         name: str,
@@ -96,7 +98,7 @@ class Process:
 
     def crash(self) -> None:
         """End at once. What was sent still lands; nothing else is said."""
-        self.is_dead = True
+        self.is_dead, self.died_at = True, self.agenda.now
         self.cut_all()
 
     def end(self) -> None:

@@ -3,7 +3,8 @@
 I1 accepted writes at a separate resource carry rising fences · I2 fences are unique and rise · I3 no more are in
 than all who are in allow, and several locks are taken together or not at all · I4 once a window is once · I5 nothing
 is left behind · I6 a free lock does not stay unused, and nobody barges · I7 whoever believes it holds, holds, and is
-told in time when it does not · I8 unknown is reported as unknown · I9 nobody else's lock is released.
+told in time when it does not · I8 unknown is reported as unknown · I9 nobody else's lock is released
+(I11, of those who lead, is the succession's).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Referee:
         self._staying: set[str] = set()
         self._shortened: set[str] = set()
         self._written: dict[str, tuple[int, str]] = {}
-        self._has_jumped_back = self._fences_may_repeat = False
+        self._has_jumped_back = self.fences_may_repeat = False
         self._free_since: dict[str, float] = {}
         server.witness = self
 
@@ -63,7 +64,7 @@ class Referee:
         if len(after.queue) < len(before.queue):
             gone = {ticket.owner for ticket in before.queue} - {ticket.owner for ticket in after.queue}
             if gone := gone - {owner, *(holder.owner for holder in after.holders)}:
-                self._fault("I9", f"{ask} on {name} removed the tickets of {sorted(gone)}")
+                self.fault("I9", f"{ask} on {name} removed the tickets of {sorted(gone)}")
         self._note_shortened(name, before, ask)
         known = {was.fence for was in before.holders}
         for now in after.holders:
@@ -87,7 +88,7 @@ class Referee:
         """I4: what is to be done once a window is done once; the window may end early if the clock was set back."""
         self.counts["done"] += 1
         if before is not None and before.until > self._server.clock() and not self._has_jumped_back:
-            self._fault("I4", f"the work of {name} was done again in its window, which lasts until {before.until}")
+            self.fault("I4", f"the work of {name} was done again in its window, which lasts until {before.until}")
 
     def saw_none(self, name: str, before: LockState, after: LockState, *, told_held: str | None) -> None:
         """Where one of several locks was not free, none may have changed."""
@@ -95,13 +96,13 @@ class Referee:
         if told_held is not None:
             self._told_held.add(told_held)
         if before != after.at(self._server.clock()):
-            self._fault("I3", f"{name} was changed, though the others were not to be had: {before} -> {after}")
+            self.fault("I3", f"{name} was changed, though the others were not to be had: {before} -> {after}")
 
     def _judge_room(self, name: str, lock: LockState) -> None:
         """Readers with readers, permits up to their number, everybody else alone."""
         rooms = [holder.room for holder in lock.holders]
         if rooms and len(rooms) > min(rooms):
-            self._fault("I3", f"{len(rooms)} hold {name}, where one of them allows {min(rooms)}")
+            self.fault("I3", f"{len(rooms)} hold {name}, where one of them allows {min(rooms)}")
         self.counts["together"] += len(rooms) > 1
 
     def _judge_removal(self, name: str, owner: str, fence: int, ask: object) -> None:
@@ -112,14 +113,14 @@ class Referee:
                 self._excused[owner] = self._server.agenda.now
                 self.counts["evictions"] += 1
             case _:
-                self._fault("I9", f"{ask} took {name} from {owner}")
+                self.fault("I9", f"{ask} took {name} from {owner}")
 
     def _judge_grant(self, name: str, before: LockState, after: LockState, granted: Holder, ask: object) -> None:
         asker, owner, fence = getattr(ask, "owner", ""), granted.owner, granted.fence
         self.counts["grants"] += 1
         self.counts["hand-overs"] += owner != asker
         if fence <= self._highest_fence:
-            self._fault("I2", f"{name} was granted to {owner} with fence {fence}, after {self._highest_fence}")
+            self.fault("I2", f"{name} was granted to {owner} with fence {fence}, after {self._highest_fence}")
         self._highest_fence = max(fence, self._highest_fence)
         self._granted[owner] = fence
         for ticket in before.queue:
@@ -127,7 +128,7 @@ class Referee:
                 break
             has_gone = after.held_by(ticket.owner) is not None or (isinstance(ask, Leave) and ticket.owner == asker)
             if ticket.channel in self._server.listeners and not has_gone:
-                self._fault("I6", f"{owner} got {name} before {ticket.owner}, who was first")
+                self.fault("I6", f"{owner} got {name} before {ticket.owner}, who was first")
         self._judge_idleness(name, owner)
 
     def _note_free(self, name: str, lock: LockState) -> None:
@@ -148,7 +149,7 @@ class Referee:
         ready_at = max(free_since, queued_at, process.awake_since(), self._settled_at())
         idle = self._server.agenda.now - ready_at
         if idle > 0.1 * ttl + 0.06 + (ttl / 3 if name in self._shortened else 0.0):
-            self._fault("I6", f"{name} was free for {idle:.3f}s while {owner} waited for it")
+            self.fault("I6", f"{name} was free for {idle:.3f}s while {owner} waited for it")
 
     def _settled_at(self) -> float:
         """From when on nothing that went wrong before has an effect any more."""
@@ -158,21 +159,18 @@ class Referee:
     # What clients believe.
 
     def _judge_beliefs(self) -> None:
-        """I7: belief is truth.
-
-        If the store forgot, its clock jumped, or the lock was taken by force, it may last until the next renewal
-        should have been answered, and no longer.
-        """
-        now = self._server.agenda.now
+        """I7: belief is truth, unless it is excused."""
         for process in self._processes:
             if process.is_dead:
                 continue
             for hold in process.desk.holds.values():
-                excused_at = self._excused.get(hold.owner)
-                if excused_at is not None and now < excused_at + 1.1 * hold.tenure.ttl:
-                    continue
-                if _believes(process, hold):
+                if _believes(process, hold) and not self.is_excused(hold):
                     self._judge_belief(process, hold)
+
+    def is_excused(self, hold: Hold) -> bool:
+        """Whether the store's memory, clock or force deceives it, and its next renewal is not to be answered yet."""
+        excused_at = self._excused.get(hold.owner)
+        return excused_at is not None and self._server.agenda.now < excused_at + 1.1 * hold.tenure.ttl
 
     def _judge_belief(self, process: Process, hold: Hold) -> None:
         lock = self._server.locks.get(hold.name, BLANK).at(self._server.clock())
@@ -180,7 +178,7 @@ class Referee:
         if holder is None or holder.fence != hold.fence:
             others = ", ".join(f"{other.owner} (fence {other.fence})" for other in lock.holders)
             has = f"{others} has it" if others else "nobody has it"
-            self._fault("I7", f"{process.name} believes in {hold.owner} (fence {hold.fence}), but {has}")
+            self.fault("I7", f"{process.name} believes in {hold.owner} (fence {hold.fence}), but {has}")
 
     def excuse_all(self) -> None:
         """The store has forgotten, or its clock has jumped: those who hold now cannot know."""
@@ -197,18 +195,16 @@ class Referee:
         if max(self._server.clock() * 1e6, self._server.last_fence) <= self._highest_fence:
             self._highest_fence = self._server.last_fence
             self._written.clear()
-            self._fences_may_repeat = True
+            self.fences_may_repeat = True
 
     def entered(self, process: Process, hold: Hold) -> None:
         """A client begins to work."""
         self.counts["entered"] += 1
         self._entered[hold.fence] = hold
         if hold.fence in process.heard_evicted and hold.lost_because is None:
-            self._fault(
-                "I7", f"{process.name} entered as {hold.owner}, though it had heard that this was taken from it"
-            )
+            self.fault("I7", f"{process.name} entered as {hold.owner}, though it had heard that this was taken from it")
         if self._granted.get(hold.owner) != hold.fence:
-            self._fault("I8", f"{process.name} entered with fence {hold.fence}, which was never granted to it")
+            self.fault("I8", f"{process.name} entered with fence {hold.fence}, which was never granted to it")
         self._judge_beliefs()
 
     def was_told_busy(self, process: Process) -> None:
@@ -216,7 +212,7 @@ class Referee:
         owner = process.running.owner if process.running else ""
         self.counts["busy"] += 1
         if owner not in self._told_held:
-            self._fault("I8", f"{process.name} says that the lock is busy, but the store never said so to {owner}")
+            self.fault("I8", f"{process.name} says that the lock is busy, but the store never said so to {owner}")
 
     def released(self, process: Process, hold: Hold, *, cleanly: bool) -> None:
         """A client reports what came of its release."""
@@ -224,7 +220,7 @@ class Referee:
         if hold.request.at_least:
             self._staying.add(hold.owner)
         elif cleanly and hold.owner not in self._released:
-            self._fault("I8", f"{process.name} says that it released {hold.owner}, but the store never did")
+            self.fault("I8", f"{process.name} says that it released {hold.owner}, but the store never did")
 
     def write(self, process: Process, hold: Hold) -> None:
         """A write reaches the resource, which refuses those below the newest fence it has seen."""
@@ -232,8 +228,8 @@ class Referee:
         if hold.fence < fence:
             self.counts["stale writes refused"] += 1
             return
-        if hold.fence == fence and writer != hold.owner and not self._fences_may_repeat:
-            self._fault("I1", f"{process.name} and {writer} both wrote with fence {fence}")
+        if hold.fence == fence and writer != hold.owner and not self.fences_may_repeat:
+            self.fault("I1", f"{process.name} and {writer} both wrote with fence {fence}")
         self.counts["writes"] += 1
         self._written[hold.name] = (hold.fence, hold.owner)
 
@@ -253,24 +249,24 @@ class Referee:
             return
         late = process.clock() - hold.tenure.asked_at - hold.tenure.ttl
         if late > 0:
-            self._fault("I7", f"{process.name} was told {late:.3f}s too late that {hold.owner} is lost")
+            self.fault("I7", f"{process.name} was told {late:.3f}s too late that {hold.owner} is lost")
 
     # The end.
 
     def failed(self, process: Process, error: BaseException) -> None:
         """A task ended by an error that nothing explains."""
-        self._fault("I8", f"a task of {process.name} ended by {error!r}")
+        self.fault("I8", f"a task of {process.name} ended by {error!r}")
 
     def unreachable(self, process: Process, error: StoreUnreachable) -> None:
         """A client says that nobody knows. After healing it has no reason to."""
         self.counts["unreachable"] += 1
         ttl = process.weather.ttl
         if self.healed_at is not None and process.agenda.now > self.healed_at + 4 * ttl + 4:
-            self._fault("I8", f"{process.name} cannot reach a store that is well: {error}")
+            self.fault("I8", f"{process.name} cannot reach a store that is well: {error}")
 
     def still_busy(self, process: Process) -> None:
         """A client did not come to an end in the time that healing and all TTLs take."""
-        self._fault("I6", f"{process.name} still waits at the end")
+        self.fault("I6", f"{process.name} still waits at the end")
 
     def judge_remains(self) -> None:
         """I5: of those who live nothing is left once all was answered; of the dead nothing once TTLs are over."""
@@ -281,16 +277,17 @@ class Referee:
             owners = [ticket.owner for ticket in now.queue] + [holder.owner for holder in now.holders]
             left = [owner for owner in owners if owner.rpartition(".")[0] in alive and owner not in self._staying]
             if left and not self._has_jumped_back:
-                self._fault("I5", f"{name} still knows {left}, who have left")
+                self.fault("I5", f"{name} still knows {left}, who have left")
             if not lock.at(at + 3 * self._processes[0].weather.ttl + 10).is_blank:
-                self._fault("I5", f"{name} will never be forgotten: {lock}")
+                self.fault("I5", f"{name} will never be forgotten: {lock}")
 
     def note(self, who: str, what: str) -> None:
         """A line of the trace."""
         if self._trace is not None:
             self._trace.append(f"{self._server.agenda.now:9.4f}  {who:6}  {what}")
 
-    def _fault(self, invariant: str, what: str) -> None:
+    def fault(self, invariant: str, what: str) -> None:
+        """A promise was broken."""
         self.faults.append(f"{invariant}: {what} (at {self._server.agenda.now:.4f})")
         self.note("FAULT", self.faults[-1])
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dibs.errors import LeaseLost, StoreUnreachable
-from dibs.events import Event
+from dibs.events import CampaignStalled, Event
 from dibs.flows import locking, overseeing, together
 from dibs.flows.hold import Hold
 from dibs.model.asks import CROWD
@@ -18,10 +18,12 @@ from dibs.model.request import Request
 from dibs.model.tenure import Verdict
 from dibs.stores.direct import DirectLocks
 from dibs.testing.simulation.agenda import Agenda, Cancelled
+from dibs.testing.simulation.candidate import Candidate
 from dibs.testing.simulation.errand import Errand
 from dibs.testing.simulation.network import Server
 from dibs.testing.simulation.process import Process
 from dibs.testing.simulation.referee import Referee
+from dibs.testing.simulation.succession import Succession
 from dibs.testing.simulation.weather import CALM, Weather, draw
 
 if TYPE_CHECKING:
@@ -68,10 +70,12 @@ class _Story:
         self._server = Server(self._agenda, rate=rate)
         self._processes: list[Process] = []
         self.referee = Referee(self._server, self._processes, trace)
+        self._succession = Succession(self.referee, self._agenda, weather)
         self._scripts: list[tuple[Process, Task]] = []
         self._names = ["a"] if random.random() < 0.8 else ["a", "b"]
         self._kinds = random.choice(KINDS)
-        self._is_for_errands = random.random() < 0.1
+        fate = random.random()
+        self._is_for_errands, self._is_for_leaders = fate < 0.1, fate > 0.9
         self._to_begin = 0
         self._has_healed = False
 
@@ -110,6 +114,7 @@ class _Story:
         """From here on nothing goes wrong any more; what was under way still arrives."""
         self.referee.note("world", "heals")
         self._has_healed = True
+        self._succession.heal()
         if self.referee.healed_at is None:
             self.referee.healed_at = self._agenda.now
         well = replace(CALM, ttl=self.weather.ttl)
@@ -133,10 +138,15 @@ class _Story:
 
     def _tell(self, process: Process, event: Event) -> None:
         self.referee.told(process, event)
+        self.referee.counts["campaigns stalled"] += isinstance(event, CampaignStalled)
 
     # What the clients do.
 
     async def _client(self, process: Process) -> None:
+        if self._is_for_leaders:
+            wish = replace(self._request(), wait=None, room=1, is_counted=False, at_least=0.0)
+            await Candidate(process, wish, self._succession, self._random).run()
+            return
         for _ in range(self._random.choice((1, 1, 1, 2))):
             try:
                 await self._once(process)
