@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Renew,
     )
     from dibs.model.counts import Count
+    from dibs.model.sheet import Change, Look
     from dibs.model.views import LockView
 
 T_co = TypeVar("T_co", covariant=True)
@@ -103,5 +104,25 @@ class RecordStore(Protocol):
         ...
 
 
-class Store(ServerStore, LockStore, RecordStore, Protocol):
+class JobStore(Protocol):
+    """How one backend words the questions about jobs, of which it keeps sheets and a history."""
+
+    def due(self, skip: int, limit: int) -> Command[Look]:
+        """The sheets that somebody has to look at by now, those that waited longest first."""
+        ...
+
+    def sheets(self, names: Sequence[str]) -> Command[Look]:
+        """The sheets of these jobs, as far as there are any."""
+        ...
+
+    def amend(self, changes: Sequence[Change]) -> Command[Sequence[int]]:
+        """Change sheets, each for itself: its new revision, or 0 if it was not done."""
+        ...
+
+    def history(self, name: str, limit: int) -> Command[Sequence[str]]:
+        """What was noted of a job, the latest first."""
+        ...
+
+
+class Store(ServerStore, LockStore, RecordStore, JobStore, Protocol):
     """All that a backend can be asked."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Renew,
     )
     from dibs.model.counts import Count
+    from dibs.model.sheet import Change, Look
     from dibs.model.views import LockView
 
 
@@ -71,6 +72,18 @@ class DirectLocks:
 
     def counted(self) -> Command[Sequence[Count]]:
         return Command(("counted", self._prefix), _as_it_is, self._node)
+
+    def due(self, skip: int, limit: int) -> Command[Look]:
+        return Command(("due", self._prefix, skip, limit), _as_it_is, self._node)
+
+    def sheets(self, names: Sequence[str]) -> Command[Look]:
+        return Command(("sheets", self._prefix, names), _as_it_is, self._node)
+
+    def amend(self, changes: Sequence[Change]) -> Command[Sequence[int]]:
+        return Command(("amend", self._prefix, changes), _as_it_is, self._node)
+
+    def history(self, name: str, limit: int) -> Command[Sequence[str]]:
+        return Command(("history", self._prefix, name, limit), _as_it_is, self._node)
 
     def _named(self, asks: Sequence[tuple[str, AskT]]) -> Sequence[tuple[str, AskT]]:
         return [(self._prefix + name, ask) for name, ask in asks]

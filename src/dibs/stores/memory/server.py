@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import Granted, Hindrance, Recalled
 from dibs.model.counts import MOST_NAMES, OTHERS, Count
+from dibs.model.fence import next_fence
 from dibs.model.lock import LockState
 from dibs.model.table import Moment, Turn, turn, turn_all
 from dibs.model.views import view
+from dibs.stores.memory.sheets import Sheets
 
 if TYPE_CHECKING:
     from dibs.model.asks import Acquire, AllAnswer, Answer, Ask, Memo, Push
+    from dibs.model.sheet import Change
     from dibs.model.views import LockView
 
 BLANK = LockState()
@@ -27,6 +30,7 @@ class MemoryServer:
         self.last_fence = 0
         self.memos: dict[str, tuple[Memo, float]] = {}
         self.counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self.sheets: dict[str, Sheets] = defaultdict(Sheets)
         self._pushes: list[Push] = []
         self._listens: Callable[[str], bool] = lambda _channel: False
 
@@ -51,6 +55,8 @@ class MemoryServer:
                 self._count(self.counts[space], counts)
             case ("counted", space):
                 answer = [Count(name, what, by) for (name, what), by in sorted(self.counts[space].items())]
+            case ("due" | "sheets" | "amend" | "history" as what, space, *more):
+                answer = self._of_jobs(self.sheets[space], what, *more, now=now)
             case _:
                 answer = now
         return answer, self._pushes
@@ -94,6 +100,24 @@ class MemoryServer:
             else:
                 names.add(count.name)
                 known[count.name, count.what] += count.by
+
+    def _of_jobs(self, sheets: Sheets, what: str, *more: Any, now: float) -> Any:
+        match what, *more:
+            case "due", skip, limit:
+                return sheets.due(now, skip, limit)
+            case "sheets", names:
+                return sheets.read(now, names)
+            case "amend", changes:
+                return [self._amended(sheets, change, now) for change in changes]
+            case _, name, limit:
+                return sheets.history(name, limit)
+
+    def _amended(self, sheets: Sheets, change: Change, now: float) -> int:
+        revision = next_fence(last=self.last_fence, now=now, seen=max(change.seen, change.revision))
+        if not sheets.amend(change, revision, now):
+            return 0
+        self.last_fence = revision
+        return revision
 
     def _held(self, prefix: str, limit: int, now: float) -> list[LockView]:
         views = (view(name, self.locks[name], now) for name in sorted(self.locks) if name.startswith(prefix))

@@ -1,0 +1,212 @@
+"""One node's part in running the jobs of its fleet: rounds of telling how its runs are, and claiming what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dibs import events
+from dibs.errors import StoreUnreachable
+from dibs.flows.bearings import Bearings
+from dibs.flows.charge import Charge
+from dibs.flows.duty import NOT_RENEWED, Crew, Duty, Underway
+from dibs.flows.sheets import LANDS_WITHIN, MOST_AT_ONCE, Reading, Taken, amend, look, readable, rewrite_all
+from dibs.flows.standin import StandIn
+from dibs.model import rota
+from dibs.model.job import Job
+from dibs.model.rota import Step
+from dibs.model.tenure import Tenure
+
+if TYPE_CHECKING:
+    from dibs.flows.desk import Desk
+    from dibs.ports.world import World
+
+LOOK_EVERY = 1.0
+"""A node looks at least so often, in seconds."""
+RETRY = 0.25
+"""How soon a store that is silent is asked again."""
+
+
+class Shift:
+    """One node at work, with the crew that does what it claims."""
+
+    def __init__(self, world: World, desk: Desk, duties: Mapping[str, Duty], crew: Crew) -> None:
+        self._world, self._desk, self._duties, self._crew = world, desk, duties, crew
+        self.charge = Charge(world, desk, crew.node)
+        self.is_leaving = False
+        self._stand_in = StandIn(world, desk, duties, crew)
+        self._bearings = Bearings()
+        self._since = crew.wall()
+        self._is_enrolled = False
+        self._silent_since: float | None = None
+        self._heartbeat = max((duty.terms.ttl for duty in duties.values()), default=LOOK_EVERY) / 3
+        self._marks: dict[str, tuple[int, float]] = {}
+        """The last tick of each job that we have dealt with, and of which version: should the store forget it."""
+        self._doubts: dict[str, tuple[str, float]] = {}
+        """Claims of which nobody knows: by owner, for which job, and until when they may land."""
+
+    async def round(self) -> float:
+        """Do what is to be done now; gives in how many seconds there may be more. Outlasts a store that is silent."""
+        try:
+            wait = await self._round()
+        except StoreUnreachable as silence:
+            wait = await self._bear(silence)
+        else:
+            self._note_answer()
+        self.charge.watch()
+        return wait
+
+    async def retire(self) -> None:
+        """Hand back or give up what has not ended."""
+        self.is_leaving = True
+        await self._settle_doubts()
+        await self._tell_of_outage()
+        await self.charge.hand_back()
+
+    async def _round(self) -> float:
+        if not self._is_enrolled:
+            await self._enrol()
+        await self._settle_doubts()
+        await self._tell_of_outage()
+        await self.charge.report()
+        return LOOK_EVERY if self.is_leaving else await self._claim()
+
+    # What is due.
+
+    async def _claim(self) -> float:
+        """Claim what is due, as far as there is room; gives in how many seconds there may be more."""
+        skip = 0
+        while True:
+            reading = await look(self._world, self._desk, self._desk.store.due(skip, MOST_AT_ONCE))
+            if (pause := await self._paused(reading)) > 0:
+                return min(pause, LOOK_EVERY)
+            steps = self._steps(reading)
+            if steps:
+                for each in await self._claimed(reading, steps):
+                    self._took(each)
+                return 0.0
+            if len(reading.look.sheets) < MOST_AT_ONCE or not self._crew.room():
+                next_at = reading.look.next_at
+                return LOOK_EVERY if next_at is None else min(next_at - reading.look.now, LOOK_EVERY)
+            skip += len(reading.look.sheets)  # others' jobs, all of them
+
+    def _steps(self, reading: Reading) -> Sequence[Step]:
+        """What is to be done about the jobs that are due: as many of ours as there is room for."""
+        steps, room = list[Step](), self._crew.room()
+        for job in readable(reading.look.sheets):
+            if job.name in self._duties and room > 0:
+                owner, now = self._world.token(), reading.look.now
+                step = rota.advanced(self._remembered(job), now=now, owner=owner, node=self._crew.node)
+                room -= step.begun is not None
+                steps.append(step)
+        return steps
+
+    async def _claimed(self, reading: Reading, steps: Sequence[Step]) -> Sequence[Taken]:
+        """Those that are ours now. Claims that are not answered stay in doubt."""
+        lands_by = reading.look.now + LANDS_WITHIN
+        doubts = {step.begun.owner: (step.job.name, lands_by) for step in steps if step.begun is not None}
+        self._doubts.update(doubts)
+        taken = await amend(self._world, self._desk, reading, steps)
+        for owner in doubts:
+            del self._doubts[owner]
+        return taken
+
+    def _took(self, taken: Taken) -> None:
+        step, job = taken.step, taken.step.job
+        if step.through is not None:
+            self._marks[job.name] = job.version, step.through
+        for record in step.records:
+            self.charge.tell(job.name, record)
+        if step.begun is not None:
+            run, tenure = replace(step.begun, fence=taken.revision), Tenure(job.terms.ttl, taken.asked_at)
+            self._begin(Underway(job.name, run, job.terms, tenure, begun_at=self._world.now()))
+
+    def _begin(self, mine: Underway) -> None:
+        run = mine.run
+        if mine.is_lost(self._world.now()):  # the answer came too late to begin by
+            self.charge.forsake(mine, NOT_RENEWED)
+            self._doubts[run.owner] = mine.job, 0.0
+            return
+        self.charge.underway[run.owner] = mine
+        self._desk.tell(events.RunBegun(mine.job, run.tick, run.attempt, run.fence, run.started_at - run.tick))
+        self._crew.begin(mine)
+
+    async def _paused(self, reading: Reading) -> float:
+        """For how long nothing is to be claimed, as the store cannot be gone by."""
+        why = self._bearings.take(reading, heartbeat=self._heartbeat)
+        if why is not None:
+            lasts = self._bearings.resumes_at - reading.answered_at
+            self._desk.tell(events.ClaimingPaused(self._desk.server, why, lasts))
+            await self._remind()
+        return self._bearings.resumes_at - self._world.now()
+
+    # What the store may not know.
+
+    async def _enrol(self) -> None:
+        """Make our jobs known, by their rules and on their terms."""
+        await rewrite_all(self._world, self._desk, list(self._duties), self._enrolled)
+        self._is_enrolled = True
+
+    def _enrolled(self, name: str, job: Job | None, now: float) -> Step | None:
+        duty = self._duties[name]
+        new = rota.enrolled(job, name, duty.rule, duty.terms, now=now)
+        return None if new == job else Step(new)
+
+    async def _remind(self) -> None:
+        """Tell a store that may have forgotten it which jobs there are, and what we have dealt with."""
+        await self._enrol()
+        await rewrite_all(self._world, self._desk, list(self._marks), self._reminded)
+
+    def _reminded(self, name: str, job: Job | None, now: float) -> Step | None:
+        known = None if job is None else self._remembered(job)
+        return None if known is None or known == job else Step(known)
+
+    def _remembered(self, job: Job) -> Job:
+        return rota.raised(job, *self._marks[job.name]) if job.name in self._marks else job
+
+    async def _settle_doubts(self) -> None:
+        """Claims of which nobody knows are given back, should they have been made: none of them was begun."""
+        names = dict.fromkeys(name for name, _ in self._doubts.values())
+        await rewrite_all(self._world, self._desk, list(names), self._given_back)
+
+    def _given_back(self, name: str, job: Job | None, now: float) -> Step | None:
+        for owner, (of, lands_by) in list(self._doubts.items()):
+            if of != name:
+                continue
+            back = None if job is None else rota.handed_back(job, owner, now=now, has_begun=False)
+            if back is not None:
+                return back
+            if now > lands_by:
+                del self._doubts[owner]
+        return None
+
+    # While the store is silent.
+
+    async def _bear(self, silence: StoreUnreachable) -> float:
+        """Run what is to be run without the store; but if it only refuses, nothing is."""
+        now = self._world.now()
+        if self._silent_since is None:
+            self._silent_since = now - silence.after
+            self._desk.tell(events.StoreSilent(silence.server, silence.why))
+        if silence.is_outage and not self.is_leaving:
+            since, their_time = self._bearings.heard, self._bearings.their_time(now)
+            if since is None or their_time is None:
+                since, their_time = self._since, self._crew.wall()
+            busy_with = [mine.job for mine in self.charge.underway.values()]
+            for mine in await self._stand_in.ticks(since, their_time, busy_with=busy_with, why=silence.why):
+                self.charge.underway[mine.owner] = mine
+                self._crew.begin(mine)
+        return RETRY
+
+    def _note_answer(self) -> None:
+        if self._silent_since is not None:
+            self._desk.tell(events.StoreBack(self._world.now() - self._silent_since))
+            self._silent_since = None
+
+    async def _tell_of_outage(self) -> None:
+        """What was run without the store enters the history, and is not run once more."""
+        self._stand_in.collect(self.charge.underway)
+        for taken in await rewrite_all(self._world, self._desk, list(self._stand_in.untold), self._stand_in.told):
+            for record in self._stand_in.untold.pop(taken.step.job.name):
+                self.charge.tell(taken.step.job.name, record)

@@ -1,0 +1,105 @@
+"""Ticks by a node's own clock while the store is silent, for jobs that want it so; afterwards the store is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING
+
+from dibs import events
+from dibs.flows.duty import Crew, Duty, Underway
+from dibs.flows.sheets import look
+from dibs.model.calendar.text import rule_of
+from dibs.model.job import Job, Record, Run
+from dibs.model.rota import Ending, recorded
+from dibs.model.sheet import Change
+from dibs.model.tenure import Tenure
+from dibs.model.ticks import ticks_come
+
+if TYPE_CHECKING:
+    from dibs.flows.desk import Desk
+    from dibs.model.rota import Step
+    from dibs.ports.world import World
+
+
+class StandIn:
+    """What one node does in place of the store, and has to tell it of."""
+
+    def __init__(self, world: World, desk: Desk, duties: Mapping[str, Duty], crew: Crew) -> None:
+        self._world, self._desk, self._crew = world, desk, crew
+        self._duties = [duty for duty in duties.values() if duty.on_outage in {"open", "local"}]
+        self._through: dict[str, float] = {}
+        self.untold: dict[str, list[Record]] = {}
+        """What the store does not know of yet, by job."""
+
+    async def ticks(self, since: float, now: float, *, busy_with: Sequence[str], why: str) -> Sequence[Underway]:
+        """The runs of ticks that have come since then by our clock."""
+        begun: list[Underway] = []
+        for duty in self._duties:
+            after = max(since, self._through.get(duty.name, since))
+            job = Job(duty.name, 0, 1, duty.rule, duty.terms, rule_of(duty.rule).after(after))
+            for come in ticks_come(job, now):
+                self._through[duty.name] = come.tick
+                if come.missed:
+                    self._note(duty.name, Record(come.tick, "missed", now, come.missed, source="outage"))
+                elif duty.name in busy_with and duty.terms.overlap != "allow":
+                    reason = "the run before it had not ended on this node"
+                    self._note(
+                        duty.name, Record(come.tick, "skipped", now, reason, source="outage", node=self._crew.node)
+                    )
+                elif duty.on_outage == "open" or await self._crew.first_here(duty.name, come.tick):
+                    self._desk.tell(events.PolicyUsed(duty.name, duty.on_outage, why))
+                    begun.append(self._begun(duty, come.tick, now))
+        return begun
+
+    def collect(self, underway: dict[str, Underway]) -> None:
+        """Those of these runs that have ended are to be told of."""
+        for mine in list(underway.values()):
+            if mine.policy and mine.ending is not None:
+                del underway[mine.owner]
+                self._ended(mine, mine.ending)
+
+    def _ended(self, mine: Underway, ending: Ending) -> None:
+        run = mine.run
+        self._note(
+            mine.job,
+            Record(
+                run.tick,
+                ending.outcome,
+                at=run.started_at + self._world.now() - mine.begun_at,
+                reason=ending.reason or f"by {mine.policy!r}: the store was silent",
+                source="outage",
+                node=self._crew.node,
+                started_at=run.started_at,
+                ended_at=run.started_at + self._world.now() - mine.begun_at,
+                result=ending.result,
+                error=ending.error,
+                progress=mine.progress,
+                note=mine.note,
+                log=ending.log,
+            ),
+        )
+
+    def told(self, name: str, job: Job | None, now: float) -> Step | None:
+        """What the store is to be told of one job."""
+        return None if job is None else recorded(job, self.untold[name])
+
+    def _note(self, name: str, record: Record) -> None:
+        self.untold.setdefault(name, []).append(record)
+
+    def _begun(self, duty: Duty, tick: float, now: float) -> Underway:
+        run = Run(tick, source="outage", owner=self._world.token(), node=self._crew.node, started_at=now)
+        here = self._world.now()
+        return Underway(duty.name, run, duty.terms, Tenure(inf, here), begun_at=here, policy=duty.on_outage)
+
+
+async def first_here(world: World, desk: Desk, name: str, tick: float) -> bool:
+    """Whether nobody else who asks this store has had this tick of a job, nor a later one."""
+    reading = await look(world, desk, desk.store.sheets([name]))
+    known = reading.look.sheets[0] if reading.look.sheets else None
+    if known is not None and float(known.text) >= tick:
+        return False
+    change = Change(name, known.revision if known else 0, repr(tick), None, earliest=-inf, not_after=inf)
+    [revision] = await world.ask(desk.store.amend([replace(change, seen=desk.seen_fence)]), desk.patience)
+    return bool(revision)

@@ -1,0 +1,219 @@
+"""What may happen to a job and its runs: the one table of transitions, as functions from a job to the job after it.
+
+    due -> running -> ok | failed | timeout | lost | cancelled | skipped        and without being run: skipped | missed
+
+A tick is dealt with once: by the step that moves `next_due` past it. Whether a step is taken is decided by the store,
+which takes it only from the revision that it was made from; times are the store's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dibs.model.job import Job, Outcome, Record, Run, Source, Terms
+from dibs.model.ticks import moment, ticks_come
+from dibs.model.value import value
+
+LONGEST_PAUSE = 3600.0
+SHUT_DOWN = "its node was shut down"
+
+
+@value
+class Step:
+    """A job as it is afterwards, what is to be noted of it, and the run that begins with it, if one does."""
+
+    job: Job
+    records: Sequence[Record] = ()
+    begun: Run | None = None
+    through: float | None = None
+    """The last tick that it has dealt with, if it has with any."""
+
+
+@value
+class Ending:
+    """What came of an attempt, as its node says."""
+
+    outcome: Outcome
+    reason: str = ""
+    result: str | None = None
+    error: str | None = None
+    log: tuple[str, ...] = ()
+
+
+# When a job is due.
+
+
+def enrolled(found: Job | None, name: str, rule: str, terms: Terms, *, now: float) -> Job:
+    """The job by this rule and on these terms. A new or changed rule holds from now on; what it missed, it missed."""
+    if found is not None and found.rule == rule:
+        return replace(found, terms=terms)
+    job = found or Job(name, 0, 0, rule, terms, None)
+    new = replace(job, version=job.version + 1, rule=rule, terms=terms)
+    return replace(new, next_due=new.calendar.after(now))
+
+
+def raised(job: Job, version: int, tick: float) -> Job:
+    """The job of a store that may have forgotten, in which this tick of this version was dealt with. Never lowers."""
+    if job.version != version or job.next_due is None or job.next_due > tick:
+        return job
+    return replace(job, next_due=job.calendar.after(tick))
+
+
+# What is to be done by now.
+
+
+def advanced(job: Job, *, now: float, owner: str, node: str) -> Step:
+    """All that is to be done about a job by now: runs of dead nodes, ticks that have come, and the next run begun."""
+    buried = _buried(job, now)
+    ticked = _ticked(buried.job, now)
+    begun = _begun(ticked.job, now, owner, node)
+    return replace(begun, records=(*buried.records, *ticked.records), through=ticked.through)
+
+
+def _buried(job: Job, now: float) -> Step:
+    """Runs whose lease is over: begun once more if the job allows it, else lost."""
+    dead = [run for run in job.running if run.expires_at <= now]
+    return _each(job, dead, lambda of, run: _given_up(of, run, now, "its node did not renew it in time"))
+
+
+def _ticked(job: Job, now: float) -> Step:
+    """Every tick that has come is to be run, or is noted with the reason why not."""
+    come = ticks_come(job, now)
+    if not come:
+        return Step(job)
+    before, records = job, list[Record]()
+    for tick in come:
+        if tick.missed:
+            records.append(Record(tick.tick, "missed", now, tick.missed))
+            continue
+        admitted = _admitted(job, before, Run(tick.tick, not_before=now), now)
+        job, records = admitted.job, [*records, *admitted.records]
+    last = come[-1].tick
+    return Step(replace(job, next_due=job.calendar.after(last)), records, through=last)
+
+
+def _admitted(job: Job, before: Job, run: Run, now: float) -> Step:
+    """A new run beside those that had not ended before the ticks came that it is one of."""
+    added = replace(job, runs=(*job.runs, run))
+    overlap = job.terms.overlap
+    if overlap == "allow" or not before.runs:
+        return Step(added)
+    if overlap == "skip":
+        return Step(job, [Record(run.tick, "skipped", now, _busy_with(before.runs[0]))])
+    if overlap == "queue":
+        if before.waiting or len(job.waiting) > len(before.waiting):
+            return Step(job, [Record(run.tick, "skipped", now, "another one waits already")])
+        return Step(added)
+    why = f"the tick of {moment(run.tick)} came"
+    stopped = replace(added, runs=tuple(_stopped(each, why) for each in added.runs if each.is_running or each is run))
+    dropped = [_record(each, "cancelled", now, why) for each in job.waiting]
+    return Step(stopped, dropped)
+
+
+def _stopped(run: Run, why: str) -> Run:
+    return replace(run, cancelled_by=run.cancelled_by or why) if run.is_running else run
+
+
+def _busy_with(run: Run) -> str:
+    where = f"on {run.node}" if run.is_running else "to be tried again"
+    return f"the run of {moment(run.tick)} had not ended: attempt {run.attempt}, {where}"
+
+
+def _begun(job: Job, now: float, owner: str, node: str) -> Step:
+    """The first that waits is begun, if there is nothing that it would have to wait for."""
+    must_wait = job.running and job.terms.overlap != "allow"
+    ready = [] if must_wait else [run for run in job.waiting if run.not_before <= now]
+    if not ready:
+        return Step(job)
+    run = replace(ready[0], owner=owner, node=node, fence=0, started_at=now, expires_at=now + job.terms.ttl)
+    return Step(_with(job, ready[0], run), begun=run)
+
+
+# What its node says of a run.
+
+
+def kept(job: Job, owner: str, *, now: float, progress: float | None = None, note: str = "") -> Job | None:
+    """A run whose node lives; `None` if it is not that owner's any more."""
+    run = job.run_of(owner)
+    if run is None:
+        return None
+    return _with(job, run, replace(run, expires_at=now + job.terms.ttl, progress=progress, note=note))
+
+
+def settled(job: Job, owner: str, ending: Ending, *, now: float) -> Step | None:
+    """A run that has ended; `None` if it is not that owner's any more, and what came of it does not count."""
+    run = job.run_of(owner)
+    if run is None:
+        return None
+    told = {"result": ending.result, "error": ending.error, "log": ending.log}
+    is_failure = ending.outcome in {"failed", "timeout"}
+    if not is_failure or run.cancelled_by or run.failures >= job.terms.retries:
+        return Step(_with(job, run), [_record(run, ending.outcome, now, ending.reason, **told)])
+    pause = min(job.terms.retry_delay * 2.0 ** min(run.failures, 32), LONGEST_PAUSE)
+    again = replace(_waiting(run, now + pause, run.attempt + 1), failures=run.failures + 1)
+    return Step(_with(job, run, again), [_record(run, ending.outcome, now, ending.reason, is_last=False, **told)])
+
+
+def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | None:
+    """A run that its node will not end: others go on at once, if that is harmless. `None` as above."""
+    run = job.run_of(owner)
+    if run is None:
+        return None
+    if has_begun:
+        return _given_up(job, run, now, SHUT_DOWN)
+    return Step(_with(job, run, _waiting(run, now, run.attempt)))
+
+
+def recorded(job: Job, records: Sequence[Record]) -> Step:
+    """Ticks that were run by a node's own clock while the store was silent: they are dealt with, too."""
+    ticks = {record.tick for record in records}
+    job = replace(job, runs=tuple(run for run in job.runs if run.is_running or run.tick not in ticks))
+    return Step(raised(job, job.version, max(ticks)), records)
+
+
+# What these are made of.
+
+
+def _given_up(job: Job, run: Run, now: float, why: str) -> Step:
+    if run.attempt >= job.terms.max_attempts or run.cancelled_by:
+        return Step(_with(job, run), [_record(run, "lost", now, why)])
+    return Step(_with(job, run, _waiting(run, now, run.attempt + 1)), [_record(run, "lost", now, why, is_last=False)])
+
+
+def _waiting(run: Run, not_before: float, attempt: int) -> Run:
+    return Run(run.tick, attempt, run.source, not_before, run.failures)
+
+
+def _with(job: Job, old: Run, *new: Run) -> Job:
+    """With these in the place of that one."""
+    place = job.runs.index(old)
+    return replace(job, runs=(*job.runs[:place], *new, *job.runs[place + 1 :]))
+
+
+def _each(job: Job, runs: Sequence[Run], act: Callable[[Job, Run], Step]) -> Step:
+    records: list[Record] = []
+    for run in runs:
+        done = act(job, run)
+        job, records = done.job, [*records, *done.records]
+    return Step(job, records)
+
+
+def _record(run: Run, outcome: Outcome, now: float, reason: str, **more: Any) -> Record:
+    source: Source = run.source
+    return Record(
+        run.tick,
+        outcome,
+        now,
+        reason or run.cancelled_by,
+        attempt=run.attempt,
+        source=source,
+        node=run.node,
+        fence=run.fence,
+        started_at=run.started_at,
+        ended_at=now if run.started_at else 0.0,
+        progress=run.progress,
+        note=run.note,
+        **more,
+    )
