@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 
 from dibs.model.job import Job, Record, Run, Terms
-from dibs.model.rota import SHUT_DOWN, Ending, Step, advanced, enrolled, handed_back, kept, raised, recorded, settled
+from dibs.model.rota import (
+    SHUT_DOWN,
+    Ending,
+    Step,
+    adopted,
+    advanced,
+    enrolled,
+    handed_back,
+    kept,
+    passed,
+    raised,
+    settled,
+)
 
 NOW = 1_800_000_000.0
 OK = Ending("ok", result="1")
@@ -246,8 +258,22 @@ class TestHandingBack:
 
 
 class TestOutages:
-    def test_what_was_run_without_the_store_is_not_run_again(self) -> None:
-        ran = [Record(tick, "ok", tick + 1, source="outage", node="here", started_at=tick) for tick in (NOW, NOW + 60)]
-        step = recorded(job(running(), Run(NOW), Run(NOW - 30)), ran)
-        assert (step.job.next_due, list(step.records)) == (NOW + 120, ran)
-        assert step.job.runs == (running(), Run(NOW - 30))
+    def test_what_was_begun_without_the_store_is_leased_and_its_tick_is_dealt_with(self) -> None:
+        loose = Run(NOW, source="outage", owner="me", node="here", started_at=NOW)
+        after = adopted(job(running(), Run(NOW), Run(NOW - 30)), loose, now=NOW + 5)
+        assert after.runs == (running(), Run(NOW - 30), replace(loose, expires_at=NOW + 35))
+        assert after.next_due == NOW + 60
+
+    def test_told_twice_it_is_there_once(self) -> None:
+        loose = Run(NOW, source="outage", owner="me", node="here", started_at=NOW)
+        once = adopted(job(), loose, now=NOW + 5)
+        again = adopted(once, loose, now=NOW + 7)
+        assert again.runs == (replace(loose, expires_at=NOW + 37),)
+
+    def test_ticks_that_were_not_run_are_noted_once(self) -> None:
+        records = [Record(tick, "missed", NOW + 90, source="outage") for tick in (NOW - 60, NOW, NOW + 60)]
+        step = passed(job(), records)
+        assert (list(step.records), step.job.next_due) == (records[1:], NOW + 120)
+        again = passed(step.job, records)
+        assert (list(again.records), again.job) == ([], step.job)
+        assert passed(job(next_due=None), records).records == []

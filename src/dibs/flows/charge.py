@@ -76,13 +76,13 @@ class Charge:
         def told(name: str, job: Job | None, now: float) -> Step | None:
             return self._told(name, job, now, word)
 
-        names = dict.fromkeys(mine.job for mine in self.underway.values() if not mine.policy)
+        names = dict.fromkeys(mine.job for mine in self.underway.values() if not mine.is_loose)
         return await rewrite_all(self._world, self._desk, list(names), told)
 
     def _told(self, name: str, job: Job | None, now: float, word: Word) -> Step | None:
         """What is to be told of our runs of one job."""
         records, said = list[Record](), list[Underway]()
-        for mine in [each for each in self.underway.values() if each.job == name and not each.policy]:
+        for mine in [each for each in self.underway.values() if each.job == name and not each.is_loose]:
             run = None if job is None else job.run_of(mine.owner)
             if job is None or run is None:
                 self._gone(mine)

@@ -62,7 +62,9 @@ class Underway:
     tenure: Tenure
     begun_at: float
     policy: str = ""
-    """By which policy it is run without the store, if it is."""
+    """By which policy it was begun without the store, if it was."""
+    is_loose: bool = False
+    """Whether the store does not know of it."""
     has_begun: bool = False
     ending: Ending | None = None
     progress: float | None = None
@@ -83,7 +85,7 @@ class Underway:
 
     def is_lost(self, now: float) -> bool:
         """Whether its lease is over, by our own clock."""
-        return not self.policy and self.tenure.judge(now) is Verdict.LOST
+        return not self.is_loose and self.tenure.judge(now) is Verdict.LOST
 
     def ask_to_stop(self, why: str) -> None:
         """Once; who does not listen is waited for."""

@@ -37,7 +37,8 @@ class Shift:
         self.is_leaving = False
         self._stand_in = StandIn(world, desk, duties, crew)
         self._bearings = Bearings()
-        self._since = crew.wall()
+        self._covered = crew.wall()
+        """Up to here ticks have been dealt with, or others have them, as far as the store has told us."""
         self._is_enrolled = False
         self._silent_since: float | None = None
         self._heartbeat = max((duty.terms.ttl for duty in duties.values()), default=LOOK_EVERY) / 3
@@ -86,6 +87,7 @@ class Shift:
                 for each in await self._claimed(reading, steps):
                     self._took(each)
                 return 0.0
+            self._covered = reading.look.now
             if len(reading.look.sheets) < MOST_AT_ONCE or not self._crew.room():
                 next_at = reading.look.next_at
                 return LOOK_EVERY if next_at is None else min(next_at - reading.look.now, LOOK_EVERY)
@@ -190,11 +192,10 @@ class Shift:
             self._silent_since = now - silence.after
             self._desk.tell(events.StoreSilent(silence.server, silence.why))
         if silence.is_outage and not self.is_leaving:
-            since, their_time = self._bearings.heard, self._bearings.their_time(now)
-            if since is None or their_time is None:
-                since, their_time = self._since, self._crew.wall()
-            busy_with = [mine.job for mine in self.charge.underway.values()]
-            for mine in await self._stand_in.ticks(since, their_time, busy_with=busy_with, why=silence.why):
+            their_time = self._bearings.their_time(now)
+            their_time = self._crew.wall() if their_time is None else their_time
+            busy_with = [mine.job for mine in self.charge.underway.values() if mine.ending is None]
+            for mine in await self._stand_in.ticks(self._covered, their_time, busy_with=busy_with, why=silence.why):
                 self.charge.underway[mine.owner] = mine
                 self._crew.begin(mine)
         return RETRY
@@ -205,8 +206,18 @@ class Shift:
             self._silent_since = None
 
     async def _tell_of_outage(self) -> None:
-        """What was run without the store enters the history, and is not run once more."""
-        self._stand_in.collect(self.charge.underway)
-        for taken in await rewrite_all(self._world, self._desk, list(self._stand_in.untold), self._stand_in.told):
-            for record in self._stand_in.untold.pop(taken.step.job.name):
-                self.charge.tell(taken.step.job.name, record)
+        """What was begun without the store is leased from now on, and no tick is run that was dealt with."""
+        loose = [mine for mine in self.charge.underway.values() if mine.is_loose]
+
+        def told(name: str, job: Job | None, now: float) -> Step | None:
+            return self._stand_in.told(name, job, now, [mine for mine in loose if mine.job == name])
+
+        names = dict.fromkeys([*self._stand_in.untold, *(mine.job for mine in loose)])
+        for taken in await rewrite_all(self._world, self._desk, list(names), told):
+            name = taken.step.job.name
+            self._stand_in.untold.pop(name, None)
+            for record in taken.step.records:
+                self.charge.tell(name, record)
+            for mine in loose:
+                if mine.job == name:
+                    mine.is_loose, mine.tenure = False, Tenure(mine.terms.ttl, taken.asked_at)

@@ -12,7 +12,7 @@ from dibs.flows.duty import Crew, Duty, Underway
 from dibs.flows.sheets import look
 from dibs.model.calendar.text import rule_of
 from dibs.model.job import Job, Record, Run
-from dibs.model.rota import Ending, recorded
+from dibs.model.rota import adopted, passed
 from dibs.model.sheet import Change
 from dibs.model.tenure import Tenure
 from dibs.model.ticks import ticks_come
@@ -31,7 +31,7 @@ class StandIn:
         self._duties = [duty for duty in duties.values() if duty.on_outage in {"open", "local"}]
         self._through: dict[str, float] = {}
         self.untold: dict[str, list[Record]] = {}
-        """What the store does not know of yet, by job."""
+        """Ticks that were not run, of which the store does not know yet, by job."""
 
     async def ticks(self, since: float, now: float, *, busy_with: Sequence[str], why: str) -> Sequence[Underway]:
         """The runs of ticks that have come since then by our clock."""
@@ -44,7 +44,7 @@ class StandIn:
                 if come.missed:
                     self._note(duty.name, Record(come.tick, "missed", now, come.missed, source="outage"))
                 elif duty.name in busy_with and duty.terms.overlap != "allow":
-                    reason = "the run before it had not ended on this node"
+                    reason = f"the run before it had not ended on {self._crew.node}"
                     self._note(
                         duty.name, Record(come.tick, "skipped", now, reason, source="outage", node=self._crew.node)
                     )
@@ -53,37 +53,14 @@ class StandIn:
                     begun.append(self._begun(duty, come.tick, now))
         return begun
 
-    def collect(self, underway: dict[str, Underway]) -> None:
-        """Those of these runs that have ended are to be told of."""
-        for mine in list(underway.values()):
-            if mine.policy and mine.ending is not None:
-                del underway[mine.owner]
-                self._ended(mine, mine.ending)
-
-    def _ended(self, mine: Underway, ending: Ending) -> None:
-        run = mine.run
-        self._note(
-            mine.job,
-            Record(
-                run.tick,
-                ending.outcome,
-                at=run.started_at + self._world.now() - mine.begun_at,
-                reason=ending.reason or f"by {mine.policy!r}: the store was silent",
-                source="outage",
-                node=self._crew.node,
-                started_at=run.started_at,
-                ended_at=run.started_at + self._world.now() - mine.begun_at,
-                result=ending.result,
-                error=ending.error,
-                progress=mine.progress,
-                note=mine.note,
-                log=ending.log,
-            ),
-        )
-
-    def told(self, name: str, job: Job | None, now: float) -> Step | None:
-        """What the store is to be told of one job."""
-        return None if job is None else recorded(job, self.untold[name])
+    def told(self, name: str, job: Job | None, now: float, begun: Sequence[Underway]) -> Step | None:
+        """What the store is to be told of one job: ticks that were not run, and what was begun without it."""
+        if job is None:
+            return None
+        step = passed(job, self.untold.get(name, ()))
+        for mine in begun:
+            step = replace(step, job=adopted(step.job, mine.run, now=now))
+        return step
 
     def _note(self, name: str, record: Record) -> None:
         self.untold.setdefault(name, []).append(record)
@@ -91,7 +68,9 @@ class StandIn:
     def _begun(self, duty: Duty, tick: float, now: float) -> Underway:
         run = Run(tick, source="outage", owner=self._world.token(), node=self._crew.node, started_at=now)
         here = self._world.now()
-        return Underway(duty.name, run, duty.terms, Tenure(inf, here), begun_at=here, policy=duty.on_outage)
+        return Underway(
+            duty.name, run, duty.terms, Tenure(inf, here), begun_at=here, policy=duty.on_outage, is_loose=True
+        )
 
 
 async def first_here(world: World, desk: Desk, name: str, tick: float) -> bool:

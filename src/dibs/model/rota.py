@@ -166,11 +166,22 @@ def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | 
     return Step(_with(job, run, _waiting(run, now, run.attempt)))
 
 
-def recorded(job: Job, records: Sequence[Record]) -> Step:
-    """Ticks that were run by a node's own clock while the store was silent: they are dealt with, too."""
-    ticks = {record.tick for record in records}
-    job = replace(job, runs=tuple(run for run in job.runs if run.is_running or run.tick not in ticks))
-    return Step(raised(job, job.version, max(ticks)), records)
+# What a node has done by its own clock while the store was silent.
+
+
+def adopted(job: Job, run: Run, *, now: float) -> Job:
+    """A run that was begun then: it is leased from now on, and its tick is dealt with."""
+    if (known := job.run_of(run.owner)) is not None:  # we have told it before, and were not answered
+        return _with(job, known, replace(known, expires_at=now + job.terms.ttl))
+    others = tuple(each for each in job.runs if each.is_running or each.tick != run.tick)
+    leased = replace(run, expires_at=now + job.terms.ttl)
+    return raised(replace(job, runs=(*others, leased)), job.version, run.tick)
+
+
+def passed(job: Job, records: Sequence[Record]) -> Step:
+    """Ticks that were not run then: they are noted, if nobody has dealt with them yet."""
+    new = [record for record in records if job.next_due is not None and record.tick >= job.next_due]
+    return Step(raised(job, job.version, new[-1].tick) if new else job, new)
 
 
 # What these are made of.
