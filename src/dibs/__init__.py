@@ -20,17 +20,18 @@ if TYPE_CHECKING:
         StoreUnreachable,
     )
     from dibs.events import Event, Observer
+    from dibs.explanation import Explanation, explain
     from dibs.family import RLock, RWLock
     from dibs.leader import Leader, Term, Terms
     from dibs.lease import Lease
     from dibs.lock import Lock, TryLock
     from dibs.model.duration import Duration
     from dibs.model.guarantee import Guarantee
+    from dibs.model.shadowed import Shadowed
+    from dibs.model.stats import LockStats, Stats
     from dibs.model.views import LockView
     from dibs.opening import connect
-    from dibs.shadow import Shadowed
     from dibs.skipped import Skipped
-    from dibs.statistics import LockStats, Stats
     from dibs.together import Leases, LockAll
 
 __version__ = "0.1.0.dev0"
@@ -44,6 +45,7 @@ __all__ = [
     "DibsError",
     "Duration",
     "Event",
+    "Explanation",
     "Guarantee",
     "Leader",
     "Lease",
@@ -68,6 +70,7 @@ __all__ = [
     "Terms",
     "TryLock",
     "connect",
+    "explain",
     "fenced",
 ]
 
@@ -80,6 +83,7 @@ _HOMES = {
     "DibsError": "dibs.errors",
     "Duration": "dibs.model.duration",
     "Event": "dibs.events",
+    "Explanation": "dibs.explanation",
     "Guarantee": "dibs.model.guarantee",
     "Leader": "dibs.leader",
     "Lease": "dibs.lease",
@@ -88,22 +92,23 @@ _HOMES = {
     "Lock": "dibs.lock",
     "LockAll": "dibs.together",
     "LockBusy": "dibs.errors",
-    "LockStats": "dibs.statistics",
+    "LockStats": "dibs.model.stats",
     "LockView": "dibs.model.views",
     "NoFence": "dibs.errors",
     "Observer": "dibs.events",
     "RLock": "dibs.family",
     "RWLock": "dibs.family",
     "SelfDeadlock": "dibs.errors",
-    "Shadowed": "dibs.shadow",
+    "Shadowed": "dibs.model.shadowed",
     "Skipped": "dibs.skipped",
     "StaleFence": "dibs.errors",
-    "Stats": "dibs.statistics",
+    "Stats": "dibs.model.stats",
     "StoreUnreachable": "dibs.errors",
     "Term": "dibs.leader",
     "Terms": "dibs.leader",
     "TryLock": "dibs.lock",
     "connect": "dibs.opening",
+    "explain": "dibs.explanation",
     "fenced": "dibs",  # a room of its own
 }
 

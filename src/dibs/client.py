@@ -6,13 +6,14 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Self, Unpack
 
+from dibs.adoption import Adoption
 from dibs.config import ARGUMENT, Config
 from dibs.config.backend import local_store
 from dibs.errors import ConfigError
 from dibs.execution import Execution
 from dibs.family import LockFamily
 from dibs.keyed import Keyed
-from dibs.leader import Leadership
+from dibs.leadership import Leadership
 from dibs.lock import Lock, TryLock
 from dibs.model.names import namespace_fault
 from dibs.once import Remembering
@@ -21,7 +22,6 @@ from dibs.oversight import Oversight
 from dibs.runtime.engine import Engine
 from dibs.shadow import ShadowReport
 from dibs.statistics import Statistics
-from dibs.token import Adoption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

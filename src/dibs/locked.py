@@ -13,7 +13,6 @@ from dibs.lock import Lock
 from dibs.model.duration import Duration, seconds
 from dibs.model.function import Function, guard_fault
 from dibs.model.names import lock_fault
-from dibs.model.template import Template
 from dibs.options import JobOptions, LockOptions, refuse_unknown, request
 from dibs.skipped import Skipped
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from dibs.config import Config
     from dibs.model.policy import OnOutageOfJob
-    from dibs.model.template import Args, Kwargs
+    from dibs.model.template import Args, Kwargs, Template
     from dibs.runtime.engine import Engine
 
 T = TypeVar("T")
@@ -215,6 +214,8 @@ def refuse_nameless(template: object) -> None:
 
 def _checked(text: str, function: Callable[..., Any]) -> tuple[Template, Function]:
     """The template, if the function's calls can fill it, and what there is to know of the function."""
+    from dibs.model.template import Template  # noqa: PLC0415 - needed by few
+
     if fault := guard_fault(function):
         raise ConfigError(f"{function!r} cannot be locked by {text!r}: it {fault}")
     about = Function.of(function)

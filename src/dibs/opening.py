@@ -74,7 +74,7 @@ def _refuse_nonsense(url: object) -> None:
 
 def _backend(url: str | OwnClient | None, config: Config) -> Backend:
     if not (url is None or isinstance(url, str)):
-        return open_client(url)
+        return open_client(url, retry_interval=config.retry_interval)
     return own_store(config)
 
 

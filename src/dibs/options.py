@@ -85,10 +85,12 @@ def request(name: str, options: LockOptions | JobOptions, *, ttl: float = TTL, m
     return Request(checked_name(name), *terms, on_outage=_policy(on_outage, may_skip=may_skip))
 
 
-def refuse_unknown(options: Mapping[str, object], *, beside: frozenset[str]) -> None:
-    """Refuse a keyword that no lock has; those that its caller knows beside them are named, too."""
+def refuse_unknown(
+    options: Mapping[str, object], *, beside: frozenset[str] = frozenset(), but: frozenset[str] = frozenset()
+) -> None:
+    """Refuse a keyword that no lock has; what its caller knows beside them is named, too, and not what it refuses."""
     if not options.keys() <= _OF_A_LOCK:
-        raise _unknown(options, _OF_A_LOCK | beside)
+        raise _unknown(options, (_OF_A_LOCK | beside) - but)
 
 
 def try_request(name: str, options: TryOptions, *, ttl: float = TTL) -> Request:

@@ -1,4 +1,4 @@
-"""A lease as text: handed on by one process, adopted by another."""
+"""A lease as text, to be handed on by one process to another."""
 
 from __future__ import annotations
 
@@ -6,69 +6,24 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
-from dibs.errors import ConfigError, LeaseLost
-from dibs.flows.adopting import adopt, hand_on
-from dibs.flows.hold import Hold
-from dibs.lease import Bearer, Lease
+from dibs.errors import ConfigError
+from dibs.flows.adopting import hand_on
 from dibs.model.baton import Baton, is_plain
 from dibs.model.names import lock_fault, namespace_fault, text_fault
 from dibs.model.request import LONGEST_TTL, SHORTEST_TTL
-from dibs.options import checked_callback
-from dibs.runtime.blocking import run
 from dibs.runtime.clock import boottime
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
     from dibs.flows.desk import Desk
-    from dibs.ports.world import World
-    from dibs.runtime.engine import Engine
-
-    Adopting: TypeAlias = Coroutine[Any, Any, Hold | LeaseLost]
-    OnLost: TypeAlias = Callable[[LeaseLost], object]
+    from dibs.flows.hold import Hold
 
 VERSION = 1
-DOING = "adopt a lease"
 
 _FORM = re.compile(r"dibs([1-9][0-9]{0,8})\.([A-Za-z0-9_-]+)\.([0-9a-f]{8})")
 _WHOLE = "take all of what lease.to_token() gave, and nothing else"
-
-
-class Adoption:
-    """How a client goes on with a lease of another's."""
-
-    namespace: str
-    _engine: Engine
-
-    def adopt(self, token: str, *, on_lost: OnLost | None = None) -> Lease:
-        """Go on with a lease that was handed on by `lease.to_token()`; `LeaseLost` if that was too long ago.
-
-        It has a whole TTL from now, up to its `max_hold`, and is renewed, released and fenced like any other.
-        """
-        bearer, adopting = self._adopting(self._engine.blocking(DOING), token, on_lost)
-        return self._adopted(bearer, run(adopting))
-
-    async def aadopt(self, token: str, *, on_lost: OnLost | None = None) -> Lease:
-        """Go on with a lease that was handed on by `lease.to_token()`; `LeaseLost` if that was too long ago.
-
-        It has a whole TTL from now, up to its `max_hold`, and is renewed, released and fenced like any other.
-        """
-        bearer, adopting = self._adopting(self._engine.aio(DOING), token, on_lost)
-        return self._adopted(bearer, await adopting)
-
-    def _adopting(self, world: World, token: str, on_lost: OnLost | None) -> tuple[Bearer, Adopting]:
-        baton, bearer = read(token, self.namespace), Bearer()
-        checked_callback("on_lost", on_lost, takes="the LeaseLost")
-        watchers = () if on_lost is None else (self._engine.aside(on_lost),)
-        return bearer, adopt(world, self._engine.desk, baton, watchers=watchers, bearer=bearer)
-
-    def _adopted(self, bearer: Bearer, taken: Hold | LeaseLost) -> Lease:
-        if isinstance(taken, LeaseLost):
-            raise taken
-        return Lease(self._engine, taken, bearer)
 
 
 def handed_on(namespace: str, desk: Desk, hold: Hold) -> str | None:

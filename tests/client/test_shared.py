@@ -151,7 +151,10 @@ def test_what_makes_no_sense_is_told_where_it_is_said(d: Dibs) -> None:
     for options, says in (
         ({"at_least": 5}, "at_least=5: work that is remembered"),
         ({"on_outage": "skip"}, "on_outage='skip' needs on_conflict='skip'"),
-        ({"per": "1d"}, "no such option here: per"),
+        (
+            {"per": "1d"},
+            "no such option here: per; there are max_hold, on_lost, on_outage, purpose, renew, ttl, wait$",
+        ),
     ):
         with pytest.raises(ConfigError, match=says):
             shared("rates", **options)

@@ -18,8 +18,8 @@ from dibs import ClientClosed, Dibs, LeaseLost, LockStats, Stats, StoreUnreachab
 from dibs.config import Config
 from dibs.events import JoinedQueue
 from dibs.model.counts import MOST_NAMES, OTHERS, Count
+from dibs.model.stats import Spells
 from dibs.ports.store import Reply
-from dibs.statistics import Spells
 from dibs.stores import open_store
 from dibs.stores.memory import MemoryBackend
 from dibs.stores.memory.wire import MemoryWire

@@ -79,3 +79,15 @@ def test_importing_dibs_brings_in_no_third_party_module_and_no_event_loop() -> N
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['dibs'] False"
+
+
+def test_a_plain_lock_brings_in_nothing_that_only_other_subjects_need() -> None:
+    script = (
+        "import sys, dibs\n"
+        "with dibs.connect('memory://', quiet=True) as d, d.lock('a'):\n"
+        "    model = [f'model.{room}' for room in ('shadowed', 'stats', 'template', 'window')]\n"
+        "    rooms = ['fenced', 'leader', 'token', 'turn', *model]\n"
+        "    print([room for room in rooms if f'dibs.{room}' in sys.modules], 'asyncio' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] False"

@@ -7,15 +7,12 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
-from tests.chaos.moments import LONG
-from tests.servers.server import REPORT_AND_BECOME, NotStarted
-from tests.servers.watchdog import watchdog
+from tests.servers.leashed import Leashed, NotStarted
 
 READY = "ready to accept connections"
 OF_DEBIAN = Path("/usr/lib/postgresql")
@@ -49,9 +46,7 @@ class Postgres:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="dibs-postgres-", dir="/tmp"))  # a socket wants a short path
-        self._said: list[str] = []
-        self._process: subprocess.Popen[str] | None = None
-        self._listener = threading.Thread()
+        self._process: Leashed | None = None
 
     @property
     def dsn(self) -> str:
@@ -80,45 +75,20 @@ class Postgres:
         data = str(self._folder / "data")
         words = [str(program("initdb")), "--pgdata", data, "--username=tests", "--auth=trust", "--no-sync"]
         words += ["--encoding=UTF8", "--no-locale"]
-        made = subprocess.run(words, capture_output=True, text=True, check=False, **self._as())
+        made = subprocess.run(words, capture_output=True, text=True, check=False, cwd=self._folder, **_as())
         if made.returncode:
             raise NotStarted(made.stdout + made.stderr)
         settings = [word for setting in SETTINGS for word in ("-c", setting)]
-        command = [str(self._folder), str(program("postgres")), "-D", data, "-k", str(self._folder), *settings]
-        self._process = subprocess.Popen(
-            ["sh", "-c", REPORT_AND_BECOME, *command],
-            stdin=watchdog().leash,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            **self._as(),
-        )
-        ready = threading.Event()
-        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout, ready), daemon=True)
-        self._listener.start()
-        if not ready.wait(LONG) or self._process.poll() is not None:
-            raise NotStarted("".join(self._said))
-
-    def _as(self) -> dict[str, Any]:
-        return {"cwd": self._folder} | ({"user": account()} if os.getuid() == 0 else {})
-
-    def _listen(self, said: IO[str], ready: threading.Event) -> None:
-        for line in said:
-            self._said.append(line)
-            if READY in line:
-                ready.set()
-        ready.set()  # it has ended: nobody need wait for it
+        command = [str(program("postgres")), "-D", data, "-k", str(self._folder), *settings]
+        self._process = Leashed(command, self._folder, ready=READY, said=[], **_as())
+        if not self._process.comes_up():
+            raise self._process.not_started()
 
     def _remove(self) -> None:
         if self._process is not None:
-            self._process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(LONG)
-            self._process.kill()
-            self._process.wait(LONG)
-            watchdog().forget(self._process.pid)
-            self._listener.join(LONG)
-            assert self._process.stdout is not None
-            self._process.stdout.close()
+            self._process.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _as() -> dict[str, Any]:
+    return {"user": account()} if os.getuid() == 0 else {}

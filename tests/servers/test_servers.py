@@ -20,9 +20,10 @@ from tests.chaos.stage import LONG, Stage
 from tests.servers.certificate import Certificate, make
 from tests.servers.fixtures import on_valkey_9, there
 from tests.servers.kinds import REDIS, Kind
+from tests.servers.leashed import NotStarted
 from tests.servers.ports import Port
 from tests.servers.proxy import Proxy
-from tests.servers.server import NotStarted, Server
+from tests.servers.server import Server
 from tests.servers.starters import start_a_server, start_a_server_and_fork
 
 

@@ -95,7 +95,7 @@ PLANTS = [
         (
             (
                 "            return turns\n",
-                "            _ = [self.turn(name, ask, now) for name, ask in asks[: turns.place]]\n            return turns\n",
+                "            [self.turn(*each, now) for each in asks[: turns.place]]\n            return turns\n",
             ),
         ),
     ),

@@ -30,6 +30,8 @@ class Config:
     namespace: str = "dibs"
     ttl: float = TTL
     patience: float = PATIENCE
+    retry_interval: float | None = None
+    """Between two tries to connect; `None` is at our own pace."""
     on_outage: OnOutageOfJob = "closed"
     local_url: str = EMBEDDED
     enabled: bool = True

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def own_store(config: Config) -> Backend:
     """The one where the locks are."""
-    return _opened(config, "url", config.url or "")
+    return _opened(config, "url", config.url or "", retry_interval=config.retry_interval)
 
 
 def local_store(config: Config) -> Backend:
@@ -28,8 +28,8 @@ def local_store(config: Config) -> Backend:
     return backend
 
 
-def _opened(config: Config, name: str, url: str) -> Backend:
+def _opened(config: Config, name: str, url: str, *, retry_interval: float | None = None) -> Backend:
     try:
-        return open_store(url)
+        return open_store(url, retry_interval=retry_interval)
     except ConfigError as fault:
         raise ConfigError(f"{name} ({config.source(name)}): {fault}") from fault

@@ -46,6 +46,9 @@ URL = Setting("url", values.url, ("DIBS_URL", "REDIS_URL"), ("url",), is_secret=
 NAMESPACE = Setting("namespace", values.namespace, ("DIBS_NAMESPACE",), ("namespace",))
 TTL = Setting("ttl", _TTL, ("DIBS_TTL",), ("ttl",))
 PATIENCE = Setting("patience", _PATIENCE, ("DIBS_PATIENCE",), ("patience",))
+RETRY_INTERVAL = Setting(
+    "retry_interval", values.duration(0.0, LONGEST_PATIENCE, unit="ms"), (), (f"{SERVER}.retryInterval",)
+)
 ON_OUTAGE = Setting("on_outage", _ON_OUTAGE, ("DIBS_ON_OUTAGE",), ("on_outage",))
 LOCAL_URL = Setting("local_url", values.url, ("DIBS_LOCAL_URL",), ("local_url",), is_secret=True)
 ENABLED = Setting("enabled", values.yes_or_no, ("DIBS_ENABLED",), ("enabled",))
@@ -77,15 +80,13 @@ DATABASE = Setting("redis.database", values.database, ("REDIS_DB",), (f"{SERVER}
 TIMEOUT = Setting("redis.timeout", _TIMEOUT, ("REDIS_TIMEOUT",), ("redis.timeout",))
 REDISSON_TIMEOUT = Setting("timeout", _TIMEOUT, (), (f"{SERVER}.timeout",))
 RETRY_ATTEMPTS = Setting("retryAttempts", values.count, (), (f"{SERVER}.retryAttempts",))
-RETRY_INTERVAL = Setting(
-    "retryInterval", values.duration(0.0, LONGEST_PATIENCE, unit="ms"), (), (f"{SERVER}.retryInterval",)
-)
 
 OWN: tuple[Setting[object], ...] = (
     URL,
     NAMESPACE,
     TTL,
     PATIENCE,
+    RETRY_INTERVAL,
     ON_OUTAGE,
     LOCAL_URL,
     ENABLED,
@@ -109,7 +110,6 @@ PARTS: tuple[Setting[object], ...] = (
     TIMEOUT,
     REDISSON_TIMEOUT,
     RETRY_ATTEMPTS,
-    RETRY_INTERVAL,
 )
 
 ALL = (*OWN, *PARTS)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.model.backoff import backoff
 from dibs.model.request import PATIENCE
 from dibs.stores.redis.dialogue import DEAD_AFTER, READ_SIZE, Dialogue, Done, Heard
+from dibs.stores.redis.pace import Pace
 
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection
@@ -25,6 +25,7 @@ class RedisLine:
     def __init__(self, endpoint: Endpoint, channel: str, ear: Ear, now: Callable[[], float]) -> None:
         self.channel, self.ear, self.now = channel, ear, now
         self._endpoint, self._loop = endpoint, asyncio.get_running_loop()
+        self._pace = Pace(endpoint.retry_interval, channel, now)
         self._early: list[tuple[bytes, Heard, float]] = []
         self._talk: _Talk | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -79,13 +80,14 @@ class RedisLine:
         tries = 0
         try:
             while not self._is_closed:
+                if pause := self._pace.pause(tries):
+                    await asyncio.sleep(pause)
                 try:
                     talk = await self._connected()
                 except StoreUnreachable as error:
                     self._refuse_early(error)
                     if not self._was_open:
                         return
-                    await asyncio.sleep(backoff(tries, self.channel))
                     tries += 1
                 else:
                     self._begin(talk)
@@ -94,6 +96,7 @@ class RedisLine:
             self._opening = None
 
     async def _connected(self) -> _Talk:
+        self._pace.trying()
         talk = _Talk(self, await self._endpoint.aconnect(PATIENCE), self._endpoint)
         try:
             if self._endpoint.tells_askers:

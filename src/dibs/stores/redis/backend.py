@@ -58,14 +58,14 @@ def new_channel() -> str:
     return f"dibs-{os.urandom(12).hex()}"
 
 
-def open_store(url: str) -> RedisBackend:
-    """The server that a URL names."""
-    return RedisBackend(_room(url.partition("://")[0]).endpoint(url))
+def open_store(url: str, *, retry_interval: float | None = None) -> RedisBackend:
+    """The server that a URL names. While it is away it is tried again at that interval, or at our own pace."""
+    return RedisBackend(_room(url.partition("://")[0]).endpoint(url, retry_interval))
 
 
-def open_client(client: OwnClient) -> RedisBackend:
+def open_client(client: OwnClient, *, retry_interval: float | None = None) -> RedisBackend:
     """The server that somebody's own client talks to."""
-    return RedisBackend(_room("redis").endpoint_of(client))
+    return RedisBackend(_room("redis").endpoint_of(client, retry_interval))
 
 
 def _room(scheme: str) -> ModuleType:

@@ -56,8 +56,10 @@ _OF_A_POOL = ("maint_", "maintenance_", "orig_", "oss_")
 class Endpoint:
     """A server's address, and what it is told when a connection is made."""
 
-    def __init__(self, options: Mapping[str, Any], *, server: str, tls: bool) -> None:
-        self.server, self._tls = server, tls
+    def __init__(
+        self, options: Mapping[str, Any], *, server: str, tls: bool, retry_interval: float | None = None
+    ) -> None:
+        self.server, self._tls, self.retry_interval = server, tls, retry_interval
         self._options = {
             name: value for name, value in options.items() if name not in _OURS and not name.startswith(_OF_A_POOL)
         }
@@ -141,7 +143,7 @@ def hang_up(connection: BlockingConnection) -> None:
     cast("Any", connection).disconnect()
 
 
-def endpoint(url: str) -> Endpoint:
+def endpoint(url: str, retry_interval: float | None = None) -> Endpoint:
     """The server that a URL names."""
     scheme, _, rest = url.partition("://")
     known = SCHEMES[scheme.lower()]
@@ -153,12 +155,13 @@ def endpoint(url: str) -> Endpoint:
             "password as %2F %3F %23 %40"
         ) from None
     options.pop("connection_class", None)
-    found = Endpoint(options, server=_shown(scheme.lower(), options), tls=known == "rediss")
+    server, tls = _shown(scheme.lower(), options), known == "rediss"
+    found = Endpoint(options, server=server, tls=tls, retry_interval=retry_interval)
     found.refuse_unknown()
     return found
 
 
-def endpoint_of(client: Any) -> Endpoint:
+def endpoint_of(client: Any, retry_interval: float | None = None) -> Endpoint:
     """The server that somebody's own redis-py client talks to, blocking or asyncio."""
     pool = getattr(client, "connection_pool", None)
     if not isinstance(pool, (redis.ConnectionPool, redis.asyncio.ConnectionPool)):
@@ -169,7 +172,8 @@ def endpoint_of(client: Any) -> Endpoint:
         )
     options = dict(pool.connection_kwargs)
     tls = issubclass(pool.connection_class, (redis.SSLConnection, redis.asyncio.SSLConnection))
-    return Endpoint(options, server=_shown("rediss" if tls else "redis", options), tls=tls)
+    server = _shown("rediss" if tls else "redis", options)
+    return Endpoint(options, server=server, tls=tls, retry_interval=retry_interval)
 
 
 def _shown(scheme: str, options: Mapping[str, Any]) -> str:

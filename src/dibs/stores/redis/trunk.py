@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, cast
 from weakref import ReferenceType, WeakMethod, finalize, ref
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.stores.redis.dialogue import DEAD_AFTER, READ_SIZE, Dialogue, Done, Heard
 from dibs.stores.redis.endpoint import hang_up
+from dibs.stores.redis.pace import Pace
 
 if TYPE_CHECKING:
     from redis.connection import AbstractConnection
@@ -42,6 +42,7 @@ class Trunk:
         lost: WeakMethod[Callable[[], None]],
     ) -> None:
         self._endpoint, self._channel, self.ear, self.now, self._lost = endpoint, channel, ear, now, lost
+        self._pace = Pace(endpoint.retry_interval, channel, now)
         self._changed = threading.Condition()
         self._early: list[tuple[bytes, Heard, float]] = []
         self._thread: threading.Thread | None = None
@@ -101,6 +102,7 @@ class Trunk:
 
     def connect(self) -> _Talk | None:
         """Open it; `None` if that failed, and everybody who waits was told."""
+        self._pace.trying()
         try:
             talk = _Talk(self._endpoint, self._channel, self.ear, self.now)
         except StoreUnreachable as error:
@@ -146,8 +148,8 @@ class Trunk:
         return False
 
     def _pause(self, tries: int) -> bool:
-        if tries:
-            self._changed.wait_for(self._closing.is_set, backoff(tries - 1, self._channel))
+        if pause := self._pace.pause(tries):
+            self._changed.wait_for(self._closing.is_set, pause)
         return not self._closing.is_set()
 
     def _failed(self, error: StoreUnreachable) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 import pytest
 
@@ -10,6 +11,8 @@ from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, Lost
 from dibs.model.asks import Memo
 from dibs.model.counts import Count
+from dibs.model.sheet import Change
+from dibs.stores.redis.scripts import ALL
 from dibs.testing.contract.faces import Face
 from tests.chaos.moments import ends_within, so
 from tests.servers.fixtures import on_valkey_9
@@ -141,7 +144,14 @@ ASKED: dict[str, Callable[[Asker], object]] = {
     "held": lambda asker: asker.listed(),
     "recall": lambda asker: asker.recall().text,
     "count": lambda asker: asker.ask(asker.locks.count([Count("a", "acquired", 1)])),
+    "due": lambda asker: asker.due(),
+    "sheets": lambda asker: asker.sheet(),
+    "amend": lambda asker: asker.ask(asker.locks.amend([Change("a", 0, "text", None, -inf, inf)])),
 }
+
+
+def test_every_script_is_asked_for_here() -> None:
+    assert {script.name for script in ALL} - {"time"} == {asked.partition(" ")[0] for asked in ASKED}
 
 
 @pytest.mark.parametrize("asked", ASKED.values(), ids=list(ASKED))

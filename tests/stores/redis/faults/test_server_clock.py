@@ -10,6 +10,7 @@ import pytest
 from dibs import LeaseLost
 from dibs.events import JoinedQueue, Lost
 from dibs.model.asks import Granted, Memo, Queued, Said
+from dibs.model.sheet import Change, Entry, Sheet
 from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.servers.fixtures import on_valkey_9
@@ -103,15 +104,16 @@ def test_a_clock_set_back_takes_no_lock_from_its_holder(party: Party, skewed: Sk
     party.leaves_nothing(skewed.server)
 
 
+@pytest.fixture(params=["blocking", "asyncio"])
+def asker(request: pytest.FixtureRequest, skewed: Skewed) -> Iterator[Asker]:
+    made = Asker(skewed.server.url, request.param)
+    yield made
+    made.close()
+
+
 @on_valkey_9
 @pytest.mark.parametrize("kind", [REENTRANT, PERMIT, READER], ids=["a reentrant lock", "a permit", "a reader"])
 class TestLocksThatMayBeShared:
-    @pytest.fixture(params=["blocking", "asyncio"])
-    def asker(self, request: pytest.FixtureRequest, skewed: Skewed) -> Iterator[Asker]:
-        made = Asker(skewed.server.url, request.param)
-        yield made
-        made.close()
-
     def test_a_clock_set_forward_ends_their_leases(self, asker: Asker, skewed: Skewed, kind: Kind) -> None:
         fence = asker.enter("ann", kind)
         skewed.set(STEP)
@@ -147,3 +149,51 @@ class TestLocksThatMayBeShared:
         skewed.set(-STEP)
         fences = asker.together(*((name, asker.wish("bob", kind)) for name in "abc"))
         assert fences == [before + 1, before + 2, before + 3]
+
+
+@on_valkey_9
+class TestSheets:
+    def test_revisions_rise_by_a_clock_set_back_also_when_the_counter_is_lost(
+        self, asker: Asker, skewed: Skewed
+    ) -> None:
+        first = asker.keep_sheet()
+        skewed.set(-STEP)
+        assert [asker.keep_sheet("b"), asker.keep_sheet("a")] == [first + 1, first + 2]
+        skewed.server.ask("DEL", "n:~fence")
+        assert asker.keep_sheet("a") == first + 3
+
+    def test_a_clock_set_forward_makes_due_what_was_for_later_and_set_back_it_no_longer_is(
+        self, asker: Asker, skewed: Skewed
+    ) -> None:
+        later = asker.now() + STEP / 2
+        asker.keep_sheet(acts_at=later)
+        assert asker.due().next_at == pytest.approx(later, abs=0.001)
+        skewed.set(STEP)
+        look = asker.due()
+        assert ([sheet.name for sheet in look.sheets], look.next_at) == (["a"], None)
+        assert look.now > later
+        skewed.set(0)
+        assert asker.due().sheets == []
+
+    @pytest.mark.parametrize(("step", "made"), [(0, True), (STEP, False), (-STEP, False)])
+    def test_a_change_is_made_in_its_time_by_the_clock_as_it_is_set(
+        self, asker: Asker, skewed: Skewed, *, step: int, made: bool
+    ) -> None:
+        now = asker.now()
+        skewed.set(step)
+        [revision] = asker.ask(asker.locks.amend([Change("a", 0, "text", None, now, now + STEP / 2)]))
+        assert bool(revision) is made
+
+    def test_what_was_noted_is_kept_in_the_order_of_its_time_when_the_clock_is_set_back(
+        self, asker: Asker, skewed: Skewed
+    ) -> None:
+        asker.keep_sheet(entries=[Entry(asker.now(), "first")])
+        skewed.set(-STEP)
+        asker.keep_sheet(entries=[Entry(asker.now(), "second")])
+        assert asker.history() == ["first", "second"]
+
+    def test_a_clock_set_far_forward_ends_a_history_and_no_sheet(self, asker: Asker, skewed: Skewed) -> None:
+        revision = asker.keep_sheet(entries=[Entry(asker.now(), "noted")], keep_for=STEP / 2)
+        skewed.set(STEP)
+        assert asker.history() == []
+        assert asker.sheet() == Sheet("a", revision, "text")
