@@ -106,6 +106,32 @@ def test_while_one_goes_on_the_next_is_skipped_and_told_of(scene: Scene, ann: Pr
     assert sorted(outcomes(scene)) == [(FIRST, "ok"), (FIRST + 60, "skipped")]
 
 
+def test_in_a_long_silence_they_are_not_late(scene: Scene, ann: Process) -> None:
+    node = silenced(ann)
+    node.rounds_until(FIRST + 1)
+    assert [mine.run.started_at - EPOCH - FIRST <= 0.75 for mine in node.begun] == [True]
+
+
+def test_what_the_store_has_thrown_away_is_not_told_of(scene: Scene, ann: Process) -> None:
+    node = silenced(ann)
+    node.rounds_until(FIRST + 1)
+    scene.server.sheets.clear()
+    ann.world.is_silent = False
+    node.round()
+    assert node.begun[0].is_loose
+
+
+def test_of_several_jobs_each_is_told_of(scene: Scene, ann: Process) -> None:
+    node = Node(ann, duty("a", on_outage="open"), duty("b", on_outage="open"), duty("c"))
+    node.round()
+    ann.world.is_silent = True
+    node.rounds_until(FIRST + 1)
+    node.ends()
+    ann.world.is_silent = False
+    node.round()
+    assert [outcomes(scene, name) for name in "ab"] == [[(FIRST, "ok")], [(FIRST, "ok")]]
+
+
 def test_unless_they_may_overlap(scene: Scene, ann: Process) -> None:
     node = silenced(ann, overlap="allow")
     node.rounds_until(FIRST + 63)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 1.0
 """A node looks at least so often, in seconds."""
-RETRY = 0.25
-"""How soon a store that is silent is asked again."""
+RETRY, PROBE = 0.25, 0.5
+"""How soon a store that is silent is asked again, and how long it is waited for then."""
 
 
 class Shift:
@@ -66,6 +66,8 @@ class Shift:
         await self.charge.hand_back()
 
     async def _round(self) -> float:
+        if self._silent_since is not None:  # who goes by its own clock meanwhile must not wait long
+            await self._world.ask(self._desk.store.time(), PROBE)
         if not self._is_enrolled:
             await self._enrol()
         await self._settle_doubts()
