@@ -6,7 +6,7 @@ import pytest
 
 from dibs.ports.wire import Backend
 from dibs.stores.memory import MemoryBackend
-from dibs.testing.contract import LockContract, store_against_memory
+from dibs.testing.contract import LockContract, SheetContract, sheets_against_memory, store_against_memory
 
 
 class TestMemory(LockContract):
@@ -15,5 +15,13 @@ class TestMemory(LockContract):
         return MemoryBackend()
 
 
+class TestSheetsInMemory(SheetContract):
+    @pytest.fixture
+    def backend(self) -> Backend:
+        return MemoryBackend()
+
+
 TestAgainstMemory = store_against_memory(lambda clock: MemoryBackend(clock=clock))
 TestAgainstMemoryByTasks = store_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")
+TestSheetsAgainstMemory = sheets_against_memory(lambda clock: MemoryBackend(clock=clock))
+TestSheetsAgainstMemoryByTasks = sheets_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")

@@ -13,10 +13,16 @@ import pytest
 
 from dibs.ports.wire import Backend
 from dibs.stores.sqlite import Location, SqliteBackend
-from dibs.testing.contract import LockContract, store_against_memory
+from dibs.testing.contract import LockContract, SheetContract, sheets_against_memory, store_against_memory
 
 
 class TestSqlite(LockContract):
+    @pytest.fixture
+    def backend(self, tmp_path: Path) -> Backend:
+        return SqliteBackend(Location(tmp_path / "locks.sqlite"))
+
+
+class TestSheetsInSqlite(SheetContract):
     @pytest.fixture
     def backend(self, tmp_path: Path) -> Backend:
         return SqliteBackend(Location(tmp_path / "locks.sqlite"))
@@ -33,3 +39,5 @@ def _fresh(clock: Callable[[], float]) -> Backend:
 
 TestAgainstMemory = store_against_memory(_fresh)
 TestAgainstMemoryByTasks = store_against_memory(_fresh, colour="asyncio")
+TestSheetsAgainstMemory = sheets_against_memory(_fresh)
+TestSheetsAgainstMemoryByTasks = sheets_against_memory(_fresh, colour="asyncio")

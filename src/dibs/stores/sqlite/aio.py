@@ -1,12 +1,14 @@
 """The line of an event loop to an embedded store: what takes but a moment is done on the loop itself.
 
 A turn is a few reads and writes of cached pages, with no wait for a disk: to wake a thread for it takes longer than
-to do it. Whatever may take longer is left to the line's own thread: a file in use, to be opened or tidied up.
+to do it. Whatever may take longer is left to the line's own threads: a file in use, to be opened or tidied up, and
+what is to be on the disk before it is told.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from errno import EAGAIN
@@ -15,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreUnreachable
 from dibs.stores.sqlite.hints import LARGEST, Mailbox
-from dibs.stores.sqlite.wire import Heard, SqliteLine
+from dibs.stores.sqlite.wire import Heard, Post, SqliteLine
 
 if TYPE_CHECKING:
     from dibs.ports.store import Reply
     from dibs.ports.wire import Ear
     from dibs.stores.sqlite.backend import SqliteBackend
+    from dibs.stores.sqlite.poster import Poster
 
 
 class SqliteLoopLine(SqliteLine):
@@ -28,14 +31,15 @@ class SqliteLoopLine(SqliteLine):
 
     def __init__(self, backend: SqliteBackend, ear: Ear, now: Callable[[], float]) -> None:
         super().__init__(backend, ear, now)
-        self._loop, self._under_way = asyncio.get_running_loop(), 0
+        self._loop, self._under_way = asyncio.get_running_loop(), Counter[object]()
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        if not self._under_way and (outcome := self._at_once(words)) is not None:
+        poster = self._poster_of(words)
+        if not self._under_way[poster] and (outcome := self._at_once(words)) is not None:
             heard(outcome)
             return
-        self._under_way += 1
-        super().post(words, node, partial(self._pass_on, heard))
+        self._under_way[poster] += 1
+        super().post(words, node, partial(self._pass_on, poster, heard))
 
     def _at_once(self, words: Sequence[Any]) -> Reply | StoreUnreachable | None:
         if self.is_closed:
@@ -47,12 +51,12 @@ class SqliteLoopLine(SqliteLine):
         finally:
             self._hang_up_if_closed()
 
-    def _pass_on(self, heard: Heard, outcome: Reply | StoreUnreachable) -> None:
+    def _pass_on(self, poster: Poster[Post], heard: Heard, outcome: Reply | StoreUnreachable) -> None:
         with suppress(RuntimeError):  # the loop was closed: nobody listens any more
-            self._loop.call_soon_threadsafe(self._heard, heard, outcome)
+            self._loop.call_soon_threadsafe(self._heard, poster, heard, outcome)
 
-    def _heard(self, heard: Heard, outcome: Reply | StoreUnreachable) -> None:
-        self._under_way -= 1
+    def _heard(self, poster: Poster[Post], heard: Heard, outcome: Reply | StoreUnreachable) -> None:
+        self._under_way[poster] -= 1
         heard(outcome)
 
     def _made_mailbox(self, path: str, heard: Callable[[bytes], bool]) -> Mailbox:

@@ -15,13 +15,13 @@ from dibs.model.guarantee import Guarantee
 from dibs.ports.store import Reply
 from dibs.stores.direct import DirectLocks
 from dibs.stores.machine import guarantee
-from dibs.stores.sqlite.database import Database
+from dibs.stores.sqlite.database import FOR_GOOD, READ, WRITE, Database
 from dibs.stores.sqlite.gate import InUse
 from dibs.stores.sqlite.hints import Bell, clear_away, home, is_beside, mailbox_folder, new_name, worded
 from dibs.stores.sqlite.location import Location, location, refuse_unfit
 from dibs.stores.sqlite.schema import sweep
 from dibs.stores.sqlite.server import SqliteTurn
-from dibs.stores.sqlite.wire import SqliteLine
+from dibs.stores.sqlite.wire import SECURED, SqliteLine
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Ear
 
 SWEEP_EVERY = 60.0
-BEGIN = dict.fromkeys(("ask", "keep", "all", "count"), "BEGIN IMMEDIATE") | dict.fromkeys(
-    ("inspect", "held", "recall", "counted", "time"), "BEGIN"
-)
-"""Reading keeps nobody waiting."""
+BEGIN = {
+    **dict.fromkeys(("ask", "keep", "all", "count"), WRITE),
+    **dict.fromkeys(("inspect", "held", "recall", "counted", "time", "due", "sheets", "history"), READ),
+    "amend": FOR_GOOD,
+}
 
 
 class SqliteBackend:
@@ -60,7 +61,7 @@ class SqliteBackend:
             self.server,
             clocks="one boot clock, shared by store and holders; if the file is lost, fences rise by the wall clock",
             durability="leases outlive any process, and end when the machine is started anew; what was noted of work"
-            " outlives that, too, but a power cut may take back the last of it",
+            " outlives that, too, but a power cut may take back the last of it; ticks, once claimed, are on the disk",
         )
 
     def locks(self, namespace: str) -> DirectLocks:
@@ -77,17 +78,21 @@ class SqliteBackend:
     def execute(self, words: Sequence[Any], line: SqliteLine, within: float) -> Reply:
         """Carry out one command, then tell whom it concerns."""
         reply = self._told(*self._database.transact(partial(self._act, words, line), BEGIN[words[0]], within))
+        if words[0] in SECURED:
+            self._database.secure()
         self._database.tidy_up()
         return reply
 
     def execute_at_once(self, words: Sequence[Any], line: SqliteLine) -> Reply | None:
         """The same if it takes but a moment; `None` if it may take longer, and was not done."""
-        if not line.is_listening or line.clock() >= self._sweep_at:
+        begin = BEGIN[words[0]]
+        if begin == FOR_GOOD or not line.is_listening or line.clock() >= self._sweep_at:
             return None
         try:
-            return self._told(*self._database.transact_at_once(partial(self._act, words, line), BEGIN[words[0]]))
+            reply = self._told(*self._database.transact_at_once(partial(self._act, words, line), begin))
         except InUse:
             return None
+        return None if words[0] in SECURED and not self._database.is_secure else reply  # to look again changes nothing
 
     def _told(self, value: Any, at: float, pushes: Sequence[Push]) -> Reply:
         for push in pushes:
@@ -99,7 +104,7 @@ class SqliteBackend:
             raise line.hung_up()
         now = line.clock()
         wall = time.time() if self.clock is None else now
-        if BEGIN[words[0]] != "BEGIN":
+        if BEGIN[words[0]] != READ:
             if not line.is_listening:
                 line.listen()
             if now >= self._sweep_at:

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
+"""Reading keeps nobody waiting."""
+FOR_GOOD = "BEGIN EXCLUSIVE"
+"""Writes what must outlive a power cut, and does once `secure` was called. (To SQLite it is a write like any other.)"""
+
 OLDEST = (3, 24, 0)
 SHORTEST_NAP, LONGEST_NAP, SHORT_NAPS = 0.000_05, 0.002, 30
 """How long to wait for another process's transaction, which usually takes less than the shortest of these.
@@ -46,6 +51,7 @@ class Database:
         self._listens, self._replaced = listens, replaced
         self.boot, self._pid = boot_id(), os.getpid()
         self._look_at, self._commits = 0.0, 0
+        self._changes = self._secured = 0  # how many were made for good, and of how many the disk knows
         self._is_inherited = self._is_to_close = False
         _databases.add(self)
 
@@ -77,6 +83,27 @@ class Database:
             raise InUse
         return self._gate.alone(0.0, self._transact_now, act, begin)
 
+    @property
+    def is_secure(self) -> bool:
+        """Whether all that was changed for good is on the disk, as far as this process did it."""
+        return self._secured == self._changes
+
+    def secure(self) -> None:
+        """Wait for the disk until it has all that was changed for good; nobody else waits meanwhile.
+
+        As part of the commit (`synchronous = FULL`), every other process would. `StoreUnreachable` if it failed: then
+        the change is there to be seen, and is waited for again by whoever looks.
+        """
+        changes = self._changes
+        if changes == self._secured:
+            return
+        try:
+            self._file.secure_log()
+        except OSError as error:
+            why = f"its disk fails: {error.strerror or error}"
+            raise StoreUnreachable(self._url, after=0.0, why=why, fix="check the disk") from error
+        self._secured = changes
+
     def tidy_up(self) -> None:
         """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
         if self._commits >= LOOK_AT_LOG and not self._gate.inside:
@@ -100,7 +127,7 @@ class Database:
         try:
             db = self._db if self._db is not None and self._pid == os.getpid() else self._opened()
             db.execute(begin)
-            if time.monotonic() >= self._look_at:
+            if begin == FOR_GOOD or time.monotonic() >= self._look_at:
                 self._refuse_replaced()
             result = act(db)
             is_committing = True
@@ -113,6 +140,8 @@ class Database:
             self._roll_back()
             raise
         finally:
+            if is_committing and begin == FOR_GOOD:
+                self._changes += 1
             if self._is_to_close:
                 self._is_to_close = False
                 self._drop()

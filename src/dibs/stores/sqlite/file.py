@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -56,6 +57,24 @@ class File:
         with suppress(OSError):
             return _found(self.path) == self._known and os.stat(self._log_path).st_size > LONGEST_LOG  # noqa: PTH116 - as below
         return False
+
+    def secure_log(self) -> None:
+        """Wait until the disk has all of it. Where there is none, it was brought home, which waits as well."""
+        with suppress(FileNotFoundError):
+            handle = os.open(self._log_path, os.O_RDONLY)  # no lock is on the log that closing it could drop
+            try:
+                _wait_for_disk(handle)
+            finally:
+                os.close(handle)
+
+
+def _wait_for_disk(handle: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl  # noqa: PLC0415 - needed on one platform only
+
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # the usual call leaves it to the disk when to write
+    else:
+        os.fdatasync(handle)
 
 
 def _found(path: str) -> Identity | None:

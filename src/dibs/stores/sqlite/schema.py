@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dibs.stores.sqlite.records import forget
 from dibs.stores.sqlite.troubles import MOVE_AWAY
 
-FORMAT = 2
+FORMAT = 3
 APPLICATION_ID = int.from_bytes(b"dibs")
 PAGE_SIZE = 1024
 """A turn touches a few rows on a few pages and writes each of these pages whole: small ones are written faster."""
@@ -37,12 +37,29 @@ CREATE TABLE counted (                    -- how often what happened to which lo
     PRIMARY KEY (space, name, what)
 ) WITHOUT ROWID;
 """
+JOBS = """
+CREATE TABLE job (                        -- its sheet, by namespace
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
+    acts_at REAL,                         -- when somebody has to look at it again
+    noted INTEGER NOT NULL,               -- so many entries are in its history
+    text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX job_by_name ON job (space, name);
+CREATE INDEX job_by_time ON job (space, acts_at, name) WHERE acts_at IS NOT NULL;
+CREATE TABLE entry (                      -- what was noted of a job, by the order in which it was
+    id INTEGER PRIMARY KEY,
+    job INTEGER NOT NULL, at REAL NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX entry_of_job ON entry (job, at);
+"""
 TABLES = f"""
 CREATE TABLE store (
     format INTEGER NOT NULL,
     last_fence INTEGER NOT NULL,
     barred_until REAL NOT NULL,           -- no bar stands after this
-    boot TEXT NOT NULL                    -- a lease does not outlive the boot that it was timed by
+    boot TEXT NOT NULL,                   -- a lease does not outlive the boot that it was timed by
+    life TEXT NOT NULL DEFAULT ''         -- another one in every file
 );
 CREATE TABLE lock (                       -- a row while somebody holds it or waits for it
     name TEXT PRIMARY KEY,
@@ -68,7 +85,9 @@ CREATE TABLE bar (
     PRIMARY KEY (name, owner)
 ) WITHOUT ROWID;
 {HOLDERS_AND_RECORDS}
+{JOBS}
 """
+NEW_LIFE = "UPDATE store SET life = lower(hex(randomblob(8)))"
 
 MIGRATIONS: Mapping[int, str] = {
     1: f"""
@@ -82,6 +101,11 @@ ALTER TABLE ticket ADD COLUMN room INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE ticket ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
 {HOLDERS_AND_RECORDS}
 """,  # noqa: S608 - joined from constants
+    2: f"""
+ALTER TABLE store ADD COLUMN life TEXT NOT NULL DEFAULT '';
+{NEW_LIFE};
+{JOBS}
+""",
 }
 """The script that takes a file from a format to the next one."""
 
@@ -161,7 +185,8 @@ def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool
 
 def _create(db: sqlite3.Connection, boot: str) -> None:
     _run(db, TABLES)
-    db.execute("INSERT INTO store VALUES (?, 0, 0, ?)", (FORMAT, boot))
+    db.execute("INSERT INTO store (format, last_fence, barred_until, boot) VALUES (?, 0, 0, ?)", (FORMAT, boot))
+    db.execute(NEW_LIFE)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 

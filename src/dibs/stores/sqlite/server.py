@@ -32,12 +32,14 @@ from dibs.model.fence import next_fence
 from dibs.model.lock import Holder, held
 from dibs.model.table import MOST_WAITERS
 from dibs.stores.sqlite.records import count, counted, recalled, remember
-from dibs.stores.sqlite.row import LOOK, Row, Ticket
+from dibs.stores.sqlite.row import LOOK, RAISE_FENCE, Row, Ticket
 from dibs.stores.sqlite.schema import check
+from dibs.stores.sqlite.sheets import Amendment, due, history, read
 from dibs.stores.sqlite.views import view, views
 
 if TYPE_CHECKING:
     from dibs.model.counts import Count
+    from dibs.model.sheet import Change
 
 
 class SqliteTurn:
@@ -69,6 +71,8 @@ class SqliteTurn:
                 self._count(space, counts)
             case ("counted", space):
                 answer = counted(self._db, space)
+            case ("due" | "sheets" | "amend" | "history" as what, space, *more):
+                answer = self._of_jobs(space, what, *more)
             case _:
                 answer = self._now
         return answer
@@ -103,9 +107,30 @@ class SqliteTurn:
         self._check()
         count(self._db, space, counts)
 
-    def _check(self) -> None:
-        found, last_boot = self._db.execute("SELECT format, boot FROM store").fetchone()
+    def _of_jobs(self, space: str, what: str, *more: Any) -> Any:
+        match what:
+            case "due":
+                return due(self._db, space, *more, wall=self._wall)
+            case "sheets":
+                return read(self._db, space, *more, wall=self._wall)
+            case "amend":
+                return self._amend(space, *more)
+            case _:
+                return history(self._db, space, *more)
+
+    def _amend(self, space: str, changes: Sequence[Change]) -> Sequence[int]:
+        last_fence = self._check()
+        amendment = Amendment(self._db, space, last_fence, wall=self._wall)
+        revisions = [amendment.amend(change) for change in changes]
+        if amendment.last_fence != last_fence:
+            self._db.execute(RAISE_FENCE, (amendment.last_fence,))
+        return revisions
+
+    def _check(self) -> int:
+        """That the file is still ours; gives the last fence."""
+        found, last_boot, last_fence = self._db.execute("SELECT format, boot, last_fence FROM store").fetchone()
         check(found, last_boot, self._boot)
+        return int(last_fence)
 
     def _look(self, name: str) -> Row:
         """The lock without what has expired."""

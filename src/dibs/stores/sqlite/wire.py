@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from itertools import count
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType, WeakSet, finalize, ref
 
@@ -15,19 +14,22 @@ from dibs.model.request import A_MOMENT, PATIENCE
 from dibs.ports.store import Reply
 from dibs.ports.world import Handed
 from dibs.stores.sqlite.hints import Hint, Mailbox, read
+from dibs.stores.sqlite.poster import Poster
 
 if TYPE_CHECKING:
     from dibs.ports.wire import Ear
     from dibs.stores.sqlite.backend import SqliteBackend
 
+SECURED = ("amend", "due", "sheets", "history")
+"""What is said of jobs may lead to work: so nothing is said of our own changes that a power cut could take back."""
 Heard = Callable[[Reply | StoreUnreachable], None]
-_Post = tuple[Sequence[Any], float, Heard]
+Post = tuple[Sequence[Any], float, Heard]
 
 
 class SqliteLine:
     """One client's line. What is sent is done on the asking thread, what is posted on a thread of the line's own.
 
-    Its threads know it only weakly: a client that nobody uses any more can be collected, and takes them with it.
+    What may have to wait for the disk has another one: no lock waits behind it.
     """
 
     def __init__(self, backend: SqliteBackend, ear: Ear, now: Callable[[], float]) -> None:
@@ -37,8 +39,8 @@ class SqliteLine:
         self.mailbox: Mailbox | None = None
         self._here, self._sleepers, self._numbers = threading.local(), WeakSet[SqliteSleeper](), count(1)
         self.is_listening = False
-        self._posts: SimpleQueue[_Post | None] | None = None
         self._starting = threading.RLock()  # a signal's handler may come here while its own thread does
+        self._poster, self._disk_poster = Poster(self.carry_out), Poster(self.carry_out)
         self.is_closed = False
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
@@ -54,23 +56,14 @@ class SqliteLine:
             heard(self.hung_up())
             return
         try:
-            posts = self._posts or self._start_posting()
+            self._poster_of(words).put((words, self.now() + PATIENCE, heard))
         except RuntimeError as error:
             heard(StoreRefused.without_threads(self._backend.server, error))
-        else:
-            posts.put((words, self.now() + PATIENCE, heard))
 
-    def _start_posting(self) -> SimpleQueue[_Post | None]:
-        with self._starting:
-            if self._posts is None:
-                posts = SimpleQueue[_Post | None]()
-                self._poster = threading.Thread(target=_work, args=(posts, ref(self)), name="dibs-line", daemon=True)
-                self._poster.start()
-                finalize(self, posts.put, None).atexit = False
-                self._posts = posts
-            return self._posts
+    def _poster_of(self, words: Sequence[Any]) -> Poster[Post]:
+        return self._disk_poster if words[0] in SECURED else self._poster
 
-    def carry_out(self, post: _Post) -> None:
+    def carry_out(self, post: Post) -> None:
         """Do what was posted; on a thread of our own."""
         words, give_up_at, heard = post
         try:
@@ -125,17 +118,17 @@ class SqliteLine:
 
     def close(self) -> None:
         self.is_closed = True
-        if self._posts is not None:
-            self._posts.put(None)
-            if self._poster is not threading.current_thread():
-                self._poster.join(PATIENCE)  # it may have handed a lock over, and not yet told the one who has it now
+        self._poster.close()  # it may have handed a lock over, and not yet told the one who has it now
+        self._disk_poster.close()
         for box in self._boxes():
             box.close()
         self._hang_up_if_closed()
 
     def abandon(self) -> None:
         """In a forked child: it is the parent's."""
-        self.is_closed, self._posts, self._starting = True, None, threading.RLock()
+        self.is_closed, self._starting = True, threading.RLock()
+        self._poster.abandon()
+        self._disk_poster.abandon()
         for box in self._boxes():
             box.abandon()
 
@@ -189,12 +182,6 @@ class SqliteSleeper:
     def wake(self) -> None:
         if self.mailbox is not None and threading.get_ident() != self._thread:
             self.mailbox.knock()
-
-
-def _work(posts: SimpleQueue[_Post | None], known: ReferenceType[SqliteLine]) -> None:
-    while (post := posts.get()) is not None and (line := known()) is not None:
-        line.carry_out(post)
-        del line, post
 
 
 def _heard_by(known: ReferenceType[SqliteLine]) -> Callable[[bytes], bool]:

@@ -13,5 +13,16 @@ A store's own test file is a few lines:
 from dibs.testing.contract.against_memory import store_against_memory
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Diary, Face
 from dibs.testing.contract.locks import LockContract
+from dibs.testing.contract.sheets import SheetContract
+from dibs.testing.contract.sheets_against_memory import sheets_against_memory
 
-__all__ = ["AsyncFace", "BlockingFace", "Diary", "Face", "LockContract", "store_against_memory"]
+__all__ = [
+    "AsyncFace",
+    "BlockingFace",
+    "Diary",
+    "Face",
+    "LockContract",
+    "SheetContract",
+    "sheets_against_memory",
+    "store_against_memory",
+]

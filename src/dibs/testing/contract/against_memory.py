@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import rule
 
 from dibs.model.asks import (
     CROWD,
@@ -21,7 +21,6 @@ from dibs.model.asks import (
     KeepAlive,
     Leave,
     Memo,
-    Push,
     Queued,
     Renew,
     StillQueued,
@@ -29,14 +28,11 @@ from dibs.model.asks import (
 from dibs.model.counts import Count
 from dibs.model.lock import LockState
 from dibs.ports.store import Command
-from dibs.stores.direct import DirectLocks
-from dibs.stores.memory.server import MemoryServer
-from dibs.testing.contract.lines import LINES, AsyncLine, BlockingLine, Ear
+from dibs.testing.contract.beside_memory import BesideMemory, case_of
 
 if TYPE_CHECKING:
     from dibs.model.asks import Held
     from dibs.ports.store import Store
-    from dibs.ports.wire import Backend
 
 T = TypeVar("T")
 
@@ -47,29 +43,15 @@ TTLS = st.sampled_from(SHORT_AND_LONG)
 KINDS = st.sampled_from([(1, 0), (1, 0), (1, 1), (2, 1), (3, 1), (CROWD, 1), (CROWD, 1)])
 """Room and depth of a mutex, a reentrant lock or writer, permits, and a reader."""
 
-MakeBackend = Callable[[Callable[[], float]], "Backend"]
 
-
-class StoreAgainstMemory(RuleBasedStateMachine):
+class StoreAgainstMemory(BesideMemory):
     """Asks both the same, at the same moments, and compares answers and pushes.
 
     Fences are compared by their order, times only as far as they were asked for: a store's clock is its own.
     """
 
-    make_backend: MakeBackend
-    make_line: Callable[[Backend, Ear], BlockingLine | AsyncLine]
-    can_advance = True
-
     def __init__(self) -> None:
         super().__init__()
-        self._now = 1_000_000.0
-        self._ear = Ear()
-        backend = type(self).make_backend(lambda: self._now)
-        self._line = type(self).make_line(backend, self._ear)
-        self._locks = backend.locks("n")
-        self._look_at_the_clock()
-        self._spec, self._spec_locks = MemoryServer(), DirectLocks("n")
-        self._spec_pushes: list[Push] = []
         self._fences: list[tuple[int, int]] = []
 
     @rule(name=NAMES, owner=OWNERS, ttl=TTLS, kind=KINDS, queue=st.booleans(), hears=st.booleans(), late=st.booleans())
@@ -142,12 +124,6 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         mine, theirs = self._fence(which)
         self._both(name, Evict(mine), Evict(theirs))
 
-    @precondition(lambda self: self.can_advance)
-    @rule(duration=st.sampled_from([0.5, 6.0, 10.0, 25.0]))
-    def let_time_pass(self, duration: float) -> None:
-        """Tickets, leases and bars run out."""
-        self._now += duration
-
     @rule(name=NAMES)
     def inspect(self, name: str) -> None:
         """Both show the same."""
@@ -188,11 +164,6 @@ class StoreAgainstMemory(RuleBasedStateMachine):
         at: float = self._ask(self._locks.recall("a")).at
         return at
 
-    def _look_at_the_clock(self) -> None:
-        """Where the store has a clock of its own, the specification is asked by that one."""
-        if not self.can_advance:
-            self._now = self._ask(self._locks.time())
-
     def _pair(self, fence: int, spec_fence: int) -> None:
         """The same grant on both sides; and fences on both sides have the same order."""
         if (fence, spec_fence) not in self._fences:
@@ -202,42 +173,9 @@ class StoreAgainstMemory(RuleBasedStateMachine):
     def _fence(self, which: int) -> tuple[int, int]:
         return self._fences[-1 - which] if which < len(self._fences) else (1, 1)
 
-    def _ask(self, command: Command[Any]) -> Any:
-        return command.read(self._line.value(command))
 
-    def _ask_spec(self, command: Command[Any]) -> Any:
-        answer, pushes = self._spec.execute(command.words, self._now, lambda channel: channel == self._line.channel)
-        self._spec_pushes.extend(pushes)
-        return command.read(answer)
-
-    def teardown(self) -> None:
-        """Hang up."""
-        self._line.close()
-
-
-def store_against_memory(
-    make_backend: MakeBackend,
-    *,
-    colour: Literal["blocking", "asyncio"] = "blocking",
-    can_advance: bool = True,
-    examples: int = 100,
-    steps: int = 40,
-) -> Any:
-    """A test case that runs a store against the specification, over the line of one colour.
-
-    `make_backend` is given a clock that the test steps. A store that has no use for it sets `can_advance=False`;
-    expiry is then left to the tests that wait for it.
-    """
-
-    class ThisStoreAgainstMemory(StoreAgainstMemory):
-        pass
-
-    ThisStoreAgainstMemory.make_backend = staticmethod(make_backend)
-    ThisStoreAgainstMemory.make_line = LINES[colour]
-    ThisStoreAgainstMemory.can_advance = can_advance
-    case = ThisStoreAgainstMemory.TestCase
-    case.settings = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
-    return case
+store_against_memory = partial(case_of, StoreAgainstMemory)
+"""A test case that runs a store against the specification; it is asked for as `case_of` is."""
 
 
 def _command(locks: Store, name: str, ask: Ask) -> Command[Any]:
