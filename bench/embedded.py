@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench import contention, crowd, cycles, family, idle, importing, peers, processes, targets, worlds
+from bench import contention, crowd, cycles, family, idle, importing, peers, processes, schedules, targets, worlds
 from bench.rounds import Effort, Row
 from bench.section import Section
 
@@ -27,8 +27,9 @@ FULL = Efforts(Effort(15, 0.2), Effort(9, 0.8), Effort(5, 2.0), Effort(3, 10.0),
 
 def section(efforts: Efforts) -> Section:
     """Measure, judge and tell."""
-    wanted = [*targets.embedded(efforts.crowd), *family.targets(family.FILE)]
-    return Section(_measured(efforts), wanted, beside=peers.versions(), missing=peers.missing())
+    wanted = [*targets.embedded(efforts.crowd), *family.targets(family.FILE), *schedules.targets()]
+    beside, missing = [*peers.versions(), *schedules.versions()], [*peers.missing(), *schedules.missing()]
+    return Section(_measured(efforts), wanted, beside=beside, missing=missing)
 
 
 def _measured(efforts: Efforts) -> list[Row]:
@@ -40,5 +41,6 @@ def _measured(efforts: Efforts) -> list[Row]:
         *contention.rows(efforts.contention),
         *processes.rows(efforts.processes),
         *idle.rows(efforts.idle),
+        *schedules.rows(efforts.cycles),
         *worlds.rows(efforts.contention),
     ]

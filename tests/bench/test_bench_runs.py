@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from bench import peers
+from bench import peers, schedules
 from bench.redis import node, pingpong
 from bench.redis.peers import (
     COREDIS,
@@ -76,6 +76,11 @@ EMBEDDED_ROWS = [
         for what in contenders
     ),
     *(f"CPU of 100 idle waiters: {what}" for what in (*ON_FILES, *EMBEDDED)),
+    *(
+        f"next, {expression}: {who}"
+        for expression in ("*/5 * * * *", "0 3 * * *", "30 9 * * 1-5", "0 0 1 1 *")
+        for who in ("dibs", *schedules.installed())
+    ),
     "simulated worlds on one core",
 ]
 
@@ -90,6 +95,8 @@ EMBEDDED_TARGETS = [
     "cycle, fresh lock: 200 held, 200 wait for one each",
     "cycle, fresh lock: 200 held, 200 wait for the same",
     *family("sqlite", *RELATIVES),
+    "next, */5 * * * *: dibs",
+    "next, 0 3 * * *: dibs",
 ]
 
 THREAD, TASK = "redis://", "redis:// asyncio"
@@ -173,7 +180,7 @@ def test_a_quick_bench_of_the_embedded_store_has_a_row_for_every_scenario_and_a_
     printed = quick("embedded")
     assert printed.rows == EMBEDDED_ROWS
     assert printed.targets == EMBEDDED_TARGETS
-    assert all(peer in printed.notes[-1] for peer in peers.missing())
+    assert all(peer in printed.notes[-1] for peer in [*peers.missing(), *schedules.missing()])
 
 
 @pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
