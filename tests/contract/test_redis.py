@@ -20,9 +20,11 @@ from dibs.ports.store import Command
 from dibs.ports.wire import Backend
 from dibs.stores.redis import open_client, open_store
 from dibs.stores.redis.scripts import MICRO
-from dibs.testing.contract import LockContract
+from dibs.testing.contract import LockContract, SheetContract
 from dibs.testing.contract.against_memory import StoreAgainstMemory
+from dibs.testing.contract.beside_memory import BesideMemory
 from dibs.testing.contract.lines import LINES
+from dibs.testing.contract.sheets_against_memory import SheetsAgainstMemory
 from tests.servers.fixtures import FIRST, on_valkey_9
 from tests.servers.kinds import REDIS, VALKEY_8, VALKEY_9, Kind
 from tests.servers.ports import HOST
@@ -63,6 +65,18 @@ class TestRedisByOnesOwnClient(LockContract):
         return open_client(redis.Redis(host=HOST, port=server.port, **request.param))
 
 
+class TestSheets(SheetContract):
+    @pytest.fixture
+    def backend(self, server_url: str) -> Backend:
+        return open_store(server_url)
+
+
+class TestSheetsByOnesOwnClient(SheetContract):
+    @pytest.fixture(params=WAYS.values(), ids=list(WAYS))
+    def backend(self, request: pytest.FixtureRequest, server: Server) -> Backend:
+        return open_client(redis.Redis(host=HOST, port=server.port, **request.param))
+
+
 def by_url(server: Server) -> Backend:
     return open_store(server.url)
 
@@ -76,7 +90,7 @@ def by_a_client_that_decodes(server: Server) -> Backend:
     return open_client(redis.asyncio.Redis(host=HOST, port=server.port, decode_responses=True))
 
 
-class AgainstMemory(StoreAgainstMemory):
+class AtItsTime(BesideMemory):
     """The specification is asked at the very moment at which the server has answered, however busy the machine is."""
 
     kind: Kind
@@ -89,8 +103,8 @@ class AgainstMemory(StoreAgainstMemory):
         return command.read(answer)
 
 
-class AgainstMemoryWhileTimePasses(AgainstMemory):
-    """The same, on a server whose clock can be set: leases, tickets, bars and memos run out there as well."""
+class WhileTimePasses(AtItsTime):
+    """The same, on a server whose clock can be set: what lasts for a while runs out there as well."""
 
     @rule(seconds=st.sampled_from([1, 6, 10, 25]))
     def let_the_server_s_time_pass(self, seconds: int) -> None:
@@ -98,13 +112,15 @@ class AgainstMemoryWhileTimePasses(AgainstMemory):
         self._look_at_the_clock()
 
 
-def _against_memory(kind: Kind, colour: Colour, opened: Opened = by_url) -> type:
-    case = _case(AgainstMemory, kind, colour, lambda: opened(_emptied(_running(kind))))
+def _against_memory(
+    kind: Kind, colour: Colour, opened: Opened = by_url, *, of: type[BesideMemory] = StoreAgainstMemory
+) -> type:
+    case = _case((AtItsTime, of), kind, colour, lambda: opened(_emptied(_running(kind))))
     return _where_it_can_be(case, kind)
 
 
-def _while_time_passes(kind: Kind, colour: Colour) -> type:
-    case = _case(AgainstMemoryWhileTimePasses, kind, colour, lambda: by_url(_emptied(_skewed(kind).server)))
+def _while_time_passes(kind: Kind, colour: Colour, *, of: type[BesideMemory] = StoreAgainstMemory) -> type:
+    case = _case((WhileTimePasses, of), kind, colour, lambda: by_url(_emptied(_skewed(kind).server)))
     return _where_it_can_be(case, kind, NO_SHIM)
 
 
@@ -115,13 +131,9 @@ def _where_it_can_be(case: type, kind: Kind, missing: str = "") -> type:
     return pytest.mark.skipif(bool(missing), reason=missing)(case)
 
 
-def _case(machine: type[AgainstMemory], kind: Kind, colour: Colour, opened: Callable[[], Backend]) -> type:
-    class OfThisKind(machine):  # type: ignore[misc,valid-type]
-        pass
-
-    OfThisKind.kind, OfThisKind.make_line = kind, LINES[colour]
-    OfThisKind.make_backend = staticmethod(lambda _: opened())
-    case: type = OfThisKind.TestCase
+def _case(machines: tuple[type, ...], kind: Kind, colour: Colour, opened: Callable[[], Backend]) -> type:
+    more = {"kind": kind, "make_line": LINES[colour], "make_backend": staticmethod(lambda _: opened())}
+    case: type = type("OfThisKind", machines, more).TestCase  # type: ignore[attr-defined]
     case.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)  # type: ignore[attr-defined]
     return case
 
@@ -164,3 +176,24 @@ TestValkey9WhileTimePasses = _while_time_passes(VALKEY_9, "blocking")
 TestValkey9ByTasksWhileTimePasses = _while_time_passes(VALKEY_9, "asyncio")
 TestValkey8WhileTimePasses = _while_time_passes(VALKEY_8, "blocking")
 TestRedis7WhileTimePasses = _while_time_passes(REDIS, "blocking")
+
+
+def _sheets(kind: Kind, colour: Colour, opened: Opened = by_url) -> type:
+    return _against_memory(kind, colour, opened, of=SheetsAgainstMemory)
+
+
+def _sheets_while_time_passes(kind: Kind, colour: Colour) -> type:
+    return _while_time_passes(kind, colour, of=SheetsAgainstMemory)
+
+
+TestSheetsOnValkey9 = _sheets(VALKEY_9, "blocking")
+TestSheetsOnValkey9ByTasks = _sheets(VALKEY_9, "asyncio")
+TestSheetsOnValkey9ByResp2 = _sheets(VALKEY_9, "blocking", by_resp2)
+TestSheetsOnValkey9ByTasksDecoding = _sheets(VALKEY_9, "asyncio", by_a_client_that_decodes)
+TestSheetsOnValkey8 = _sheets(VALKEY_8, "blocking")
+TestSheetsOnRedis7 = _sheets(REDIS, "blocking")
+TestSheetsOnRedis7ByTasks = _sheets(REDIS, "asyncio")
+TestSheetsOnValkey9WhileTimePasses = _sheets_while_time_passes(VALKEY_9, "blocking")
+TestSheetsOnValkey9ByTasksWhileTimePasses = _sheets_while_time_passes(VALKEY_9, "asyncio")
+TestSheetsOnValkey8WhileTimePasses = _sheets_while_time_passes(VALKEY_8, "blocking")
+TestSheetsOnRedis7WhileTimePasses = _sheets_while_time_passes(REDIS, "blocking")

@@ -272,8 +272,21 @@ class TestOutages:
 
     def test_ticks_that_were_not_run_are_noted_once(self) -> None:
         records = [Record(tick, "missed", NOW + 90, source="outage") for tick in (NOW - 60, NOW, NOW + 60)]
-        step = passed(job(), records)
+        step = passed(job(), records, now=NOW + 90)
         assert (list(step.records), step.job.next_due) == (records[1:], NOW + 120)
-        again = passed(step.job, records)
+        again = passed(step.job, records, now=NOW + 90)
         assert (list(again.records), again.job) == ([], step.job)
-        assert passed(job(next_due=None), records).records == []
+        assert passed(job(next_due=None), records, now=NOW + 90).records == ()
+
+    def test_a_tick_between_that_nobody_tells_of_was_missed(self) -> None:
+        records = [Record(NOW + 120, "skipped", NOW + 130, source="outage")]
+        step = passed(job(catch_up="all"), records, run=[NOW], now=NOW + 150)
+        assert told(step) == [(NOW + 60, "missed", True), (NOW + 120, "skipped", True)]
+        assert step.records[0].reason == "the store was silent, and a later one was run without it"
+        assert step.job.next_due == NOW + 180
+
+    def test_what_has_not_come_by_the_store_s_clock_comes(self) -> None:
+        records = [Record(NOW + 60, "missed", NOW + 60, source="outage")]
+        assert passed(job(), records, now=NOW + 59) == Step(job())
+        early = Run(NOW + 60, source="outage", owner="me", node="here", started_at=NOW + 60)
+        assert adopted(job(), early, now=NOW + 59).next_due == NOW

@@ -7,8 +7,23 @@ import re
 LONGEST = 200
 """The most bytes a name may have, in UTF-8."""
 
-SIDES = ("bars", "counts", "expiries", "fence", "holders", "index", "leases", "line", "memo", "tickets")
-"""What stores keep beside a lock, under its name, a `~` and one of these."""
+SIDES = (
+    "bars",
+    "counts",
+    "due",
+    "expiries",
+    "fence",
+    "history",
+    "holders",
+    "index",
+    "jobs",
+    "leases",
+    "line",
+    "memo",
+    "tick",
+    "tickets",
+)
+"""What stores keep beside a lock or a job, under its name, a `~` and one of these."""
 
 _TAGGED = re.compile(r"[^{]*\{[^}]+\}")
 _PLAIN = re.compile(rf"[a-zA-Z0-9:._/-]{{1,{LONGEST}}}")
@@ -24,17 +39,17 @@ def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
     return text_fault(name, what=what)
 
 
-def lock_fault(name: object) -> str | None:
-    """What is wrong with a lock's name. It may be used on every store if it may be on one."""
+def lock_fault(name: object, *, what: str = "a lock's name") -> str | None:
+    """What is wrong with a lock's name, or a job's. It may be used on every store if it may be on one."""
     if isinstance(name, str) and _PLAIN.fullmatch(name):
         return None
-    if fault := name_fault(name):
+    if fault := name_fault(name, what=what):
         return fault
     name = str(name)
     if "~" in name and name.rpartition("~")[2] in SIDES:
-        return f"a lock's name may not end in {name[name.rindex('~') :]!r} (so end the names of what is kept beside it)"
+        return f"{what} may not end in {name[name.rindex('~') :]!r} (so end the names of what is kept beside it)"
     if "}" in name and not is_tagged(name):
-        return "a '}' in a lock's name must end a {tag} (or its keys would be in several slots of a cluster)"
+        return f"a '}}' in {what} must end a {{tag}} (or its keys would be in several slots of a cluster)"
     return None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeVar
+from math import inf
+from typing import Any, Literal, TypeVar
 
 from dibs.model.asks import (
     CROWD,
@@ -24,6 +25,7 @@ from dibs.model.asks import (
     Renew,
 )
 from dibs.model.counts import Count
+from dibs.model.sheet import Change, Look, Sheet
 from dibs.model.views import LockView
 from dibs.ports.store import Command
 from dibs.stores.redis import open_store
@@ -119,6 +121,23 @@ class Asker:
         """Count these; gives all that there is."""
         self.ask(self.locks.count(counts))
         return self.ask(self.locks.counted())
+
+    def due(self) -> Look:
+        return self.ask(self.locks.due(0, 100))
+
+    def sheet(self, name: str = "a") -> Sheet | None:
+        return next(iter(self.ask(self.locks.sheets([name])).sheets), None)
+
+    def keep_sheet(self, name: str = "a", text: str = "text", **more: Any) -> int:
+        """The sheet is there from now on, in place of what was there: its revision."""
+        found = self.sheet(name)
+        change = {"acts_at": None, "earliest": -inf, "not_after": inf, **more}
+        [revision] = self.ask(self.locks.amend([Change(name, found.revision if found else 0, text, **change)]))
+        assert revision
+        return revision
+
+    def history(self, name: str = "a") -> Sequence[str]:
+        return self.ask(self.locks.history(name, 100))
 
     def told(self, pushes: int) -> list[Push]:
         """What the store has told so far, once it is that much."""

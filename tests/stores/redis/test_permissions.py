@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -15,6 +16,7 @@ from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, StoreRisky
 from dibs.model.asks import Memo, Queued, Said
 from dibs.model.counts import Count
+from dibs.model.sheet import Change, Entry
 from dibs.stores.redis import open_store
 from dibs.stores.redis.scripts import ALL
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Diary
@@ -92,6 +94,38 @@ def test_it_is_enough_for_every_kind_of_lock_and_all_that_is_kept_beside_them(
     assert asker.who() == ["cid"]
     assert asker.listed() == ["a", "b", "c"]
     assert asker.count(Count("a", "acquired", 1)) == [Count("a", "acquired", 1)]
+    asker.close()
+
+
+@pytest.mark.parametrize("colour", ["blocking", "asyncio"])
+def test_it_is_enough_for_jobs_also_if_what_is_kept_of_them_is_deleted_by_hand(
+    start_server: Callable[..., Server], colour: Literal["blocking", "asyncio"]
+) -> None:
+    server = start_server(users={"dibs": documented().replace("dibs:", f"{NAMESPACE}:")})
+    asker = Asker(server.url_of("dibs", "password"), colour)
+    revision = asker.keep_sheet(acts_at=1.0, entries=[Entry(asker.now(), "noted")])
+    assert asker.history() == ["noted"]
+    run, _, begun = asker.due().life.partition("/")
+    assert (len(run), begun) == (40, str(revision))
+    asker.keep_sheet("b", acts_at=None)
+    server.ask("DEL", "{n:~fence}~due")
+    assert [sheet.name for sheet in asker.due().sheets] == ["a"]
+    server.ask("HDEL", "{n:~fence}~jobs", "b")
+    [dropped] = asker.ask(asker.locks.amend([Change("a", revision, None, None, -inf, inf)]))
+    assert dropped > revision
+    assert server.ask("KEYS", "*") == ["n:~fence"]
+    asker.close()
+
+
+@on_valkey_9
+def test_who_may_not_ask_for_information_does_not_know_the_server_s_life_and_can_do_all_else(
+    start_server: Callable[..., Server],
+) -> None:
+    rules = documented().replace("dibs:", f"{NAMESPACE}:").replace(" +info ", " ")
+    asker = Asker(start_server(users={"dibs": rules}).url_of("dibs", "password"), "blocking")
+    revision = asker.keep_sheet(acts_at=1.0)
+    look = asker.due()
+    assert (look.life, [sheet.name for sheet in look.sheets]) == (f"/{revision}", ["a"])
     asker.close()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from dibs.model.names import SIDES
 from dibs.model.table import MOST_WAITERS
+from dibs.runtime.crew import HERE
 from dibs.stores import _ROOMS
 from dibs.stores.redis.endpoint import SCHEMES
 from dibs.stores.redis.keys import BESIDE, Keys
@@ -21,8 +22,11 @@ def test_as_many_may_wait_as_in_every_store(script: Script) -> None:
 
 def test_no_lock_can_have_the_name_of_what_is_kept_beside_another() -> None:
     keys = Keys("")
-    words = keys.of("a") + keys.memo_of("a") + keys.counts.encode() + b"\r\n"
-    assert {side.decode() for side in re.findall(rb"~(\w+)\r\n", words)} == set(SIDES)
+    words = (
+        keys.of("a") + keys.memo_of("a") + keys.counts.encode() + b"\r\n" + keys.jobs + keys.due + keys.history_of("a")
+    )
+    sides = {side.decode() for side in re.findall(rb"~(\w+)\r\n", words)}
+    assert sides | {HERE.removeprefix("~")} == set(SIDES)
 
 
 @pytest.mark.parametrize(("name", "tag"), [("a", "{n:a}"), ("orders:{42}", "n:orders:{42}")])
@@ -32,6 +36,15 @@ def test_all_that_is_kept_of_a_lock_is_in_one_slot(name: str, tag: str) -> None:
     assert words == [f"n:{name}", *(f"{tag}~{side}" for side in (*BESIDE, "memo"))]
 
 
+@pytest.mark.parametrize("namespace", ["n", ""])
+@pytest.mark.parametrize("name", ["a", "orders:{42}", "}{"])
+def test_all_that_is_kept_of_jobs_is_in_the_slot_of_the_counter(namespace: str, name: str) -> None:
+    keys = Keys(namespace)
+    counter, *others = (keys.counter + keys.jobs + keys.due + keys.history_of(name)).decode().split("\r\n")[1::2]
+    assert counter == f"{keys.prefix}~fence"
+    assert others == [f"{{{counter}}}{each}" for each in ("~jobs", "~due", f"{name}~history")]
+
+
 def test_who_lists_locks_finds_what_is_kept_beside_them() -> None:
     assert re.findall(r"'~(\w+)'", HELD.text) == [side for side in BESIDE if side != "bars"]
 
@@ -39,7 +52,7 @@ def test_who_lists_locks_finds_what_is_kept_beside_them() -> None:
 @pytest.mark.parametrize("script", ALL, ids=lambda script: script.name)
 def test_no_fence_is_joined_to_a_text_as_a_number(script: Script) -> None:
     """Lua rounds it to 14 digits: two grants in the same moment would have one fence."""
-    assert not re.findall(r"\.\. *(?:fence|now|last)\b|\b(?:fence|now|last) *\.\.", script.text)
+    assert not re.findall(r"\.\. *(?:fence|now|last|revision)\b|\b(?:fence|now|last|revision) *\.\.", script.text)
     assert "tostring" not in script.text
 
 

@@ -1,4 +1,4 @@
-"""How Redis and Valkey are asked about locks."""
+"""How Redis and Valkey are asked: about locks, and what is remembered beside them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dibs.model.counts import MOST_NAMES, OTHERS
 from dibs.ports.store import Command
 from dibs.stores.redis.answers import MILLI, acquired, all_acquired, counted, kept, recalled, said, view
 from dibs.stores.redis.checkup import findings
+from dibs.stores.redis.jobs import RedisJobs
 from dibs.stores.redis.keys import Keys
 from dibs.stores.redis.resp import bulks, encode
 from dibs.stores.redis.scripts import (
@@ -49,15 +50,15 @@ if TYPE_CHECKING:
 REMEMBERED = 1024
 
 
-class RedisLocks:
+class RedisLocks(RedisJobs):
     """The dialect. Nearly every answer begins with the server's time."""
 
     def __init__(self, keys: Keys, *, node: int = 0) -> None:
-        self._keys, self._node = keys, node
+        super().__init__(keys, node=node)
         self._wishes = lru_cache(REMEMBERED)(_wish)
 
     def time(self) -> Command[float]:
-        return Command((_head(TIME, keys=0, args=0),), lambda answer: answer[0] / MICRO, self._node)
+        return Command((TIME.head(keys=0, args=0),), lambda answer: answer[0] / MICRO, self._node)
 
     def checkup(self) -> Command[Sequence[str]]:
         return Command((encode("INFO"),), findings, self._node)
@@ -91,11 +92,11 @@ class RedisLocks:
         return Command((words,), said, self._node)
 
     def evict(self, name: str, fence: int) -> Command[EvictAnswer]:
-        words = _head(EVICT, keys=Keys.COUNT, args=1) + self._keys.of(name) + bulks((b"%d" % fence,))
+        words = EVICT.head(keys=Keys.COUNT, args=1) + self._keys.of(name) + bulks((b"%d" % fence,))
         return Command((words,), said, self._node)
 
     def inspect(self, name: str) -> Command[LockView]:
-        words = _head(INSPECT, keys=Keys.COUNT, args=0) + self._keys.of(name)
+        words = INSPECT.head(keys=Keys.COUNT, args=0) + self._keys.of(name)
         return Command((words,), lambda answer: view(name, answer[0], answer[1]), self._node)
 
     def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
@@ -105,17 +106,17 @@ class RedisLocks:
             return [view(key[skip:].decode(errors="replace"), answer[0], seen) for key, seen in answer[1:]]
 
         wanted = (self._keys.prefix + prefix).encode()
-        words = _head(HELD, keys=1, args=2) + self._keys.index + bulks((wanted, b"%d" % limit))
+        words = HELD.head(keys=1, args=2) + self._keys.index + bulks((wanted, b"%d" % limit))
         return Command((words,), read, self._node)
 
     def recall(self, name: str) -> Command[Recalled]:
-        return Command((_head(RECALL, keys=1, args=0) + self._keys.memo_of(name),), recalled, self._node)
+        return Command((RECALL.head(keys=1, args=0) + self._keys.memo_of(name),), recalled, self._node)
 
     def count(self, counts: Sequence[Count]) -> Command[object]:
         words = [self._keys.counts, str(MOST_NAMES), OTHERS]
         for count in counts:
             words += count.name, count.what, str(count.by)
-        head = _head(COUNT, keys=1, args=len(words) - 1)
+        head = COUNT.head(keys=1, args=len(words) - 1)
         return Command((head + bulks(word.encode() for word in words),), _as_it_is, self._node)
 
     def counted(self) -> Command[Sequence[Count]]:
@@ -124,7 +125,7 @@ class RedisLocks:
     def _many(self, script: Script, names: Sequence[str], args: Sequence[Sequence[bytes]]) -> bytes:
         """One call about several locks."""
         keys = Keys.SHARED + Keys.EACH * len(names)
-        parts = [_head(script, keys=keys, args=sum(map(len, args))), self._keys.shared]
+        parts = [script.head(keys=keys, args=sum(map(len, args))), self._keys.shared]
         parts.extend(map(self._keys.each_of, names))
         parts.extend(map(bulks, args))
         return b"".join(parts)
@@ -132,17 +133,12 @@ class RedisLocks:
     def _leave_memo(self, name: str, words: Sequence[bytes], memo: Memo) -> bytes:
         words = (*words, b"%d" % ceil(memo.until * MILLI), memo.text.encode())
         keys = self._keys.of(name) + self._keys.memo_of(name)
-        return _head(LEAVE, keys=Keys.COUNT + 1, args=len(words)) + keys + bulks(words)
+        return LEAVE.head(keys=Keys.COUNT + 1, args=len(words)) + keys + bulks(words)
 
 
-def _head(script: Script, *, keys: int, args: int) -> bytes:
-    """How a command begins that runs a script."""
-    return b"*%d\r\n" % (3 + keys + args) + bulks((b"EVALSHA", script.sha, b"%d" % keys))
-
-
-_ACQUIRE = _head(ACQUIRE, keys=Keys.COUNT, args=6) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
-_ENTER = _head(ENTER, keys=Keys.COUNT, args=8) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
-_LEAVE = _head(LEAVE, keys=Keys.COUNT, args=2) + b"%b" + 2 * b"$%d\r\n%b\r\n"
+_ACQUIRE = ACQUIRE.head(keys=Keys.COUNT, args=6) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
+_ENTER = ENTER.head(keys=Keys.COUNT, args=8) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
+_LEAVE = LEAVE.head(keys=Keys.COUNT, args=2) + b"%b" + 2 * b"$%d\r\n%b\r\n"
 
 
 def _wish(ttl: float, queue: bool, channel: str, who: str, purpose: str) -> bytes:  # noqa: FBT001 - as the script has them

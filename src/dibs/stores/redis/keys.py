@@ -1,6 +1,7 @@
 """Where a lock is kept: its own key, which other clients may know, and those beside it: of its queue and its holders.
 
 All keys of one lock are in one slot of a cluster: by the lock's own hash tag if it has one, else by the whole of it.
+All that is kept of jobs is beside the counter, so that the revisions of their sheets can be counted there.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ class Keys:
         counter, index = f"{self.prefix}~fence".encode(), f"{self.prefix}~index".encode()
         self.index, self.shared = bulks((index,)), bulks((counter, index))
         self.counts = f"{self.prefix}~counts"
+        self._beside_counter = f"{{{self.prefix}~fence}}"
+        self.counter = bulks((counter,))
+        self.jobs, self.due = (bulks((f"{self._beside_counter}~{side}".encode(),)) for side in ("jobs", "due"))
         self.of = lru_cache(REMEMBERED)(self._of)
 
     def each_of(self, name: str) -> bytes:
@@ -36,6 +40,10 @@ class Keys:
         """The memo alone."""
         text = f"{self.prefix}{name}"
         return bulks(((f"{text}~memo" if is_tagged(text) else f"{{{text}}}~memo").encode(),))
+
+    def history_of(self, job: str) -> bytes:
+        """What was noted of a job."""
+        return bulks((f"{self._beside_counter}{job}~history".encode(),))
 
     def _of(self, name: str) -> bytes:
         """The same as each, and the namespace's counter and index."""

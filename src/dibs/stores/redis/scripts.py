@@ -7,7 +7,7 @@ from hashlib import sha1
 from importlib.resources import files
 
 from dibs.model.value import value
-from dibs.stores.redis.resp import encode
+from dibs.stores.redis.resp import bulks, encode
 
 MICRO = 1_000_000
 """Nearly every answer begins with the server's time, in so many parts of a second."""
@@ -28,6 +28,10 @@ class Script:
         """The command that makes a server know it."""
         return encode("SCRIPT", "LOAD", self.text)
 
+    def head(self, *, keys: int, args: int) -> bytes:
+        """How a command begins that runs it."""
+        return b"*%d\r\n" % (3 + keys + args) + bulks((b"EVALSHA", self.sha, b"%d" % keys))
+
 
 def _source(name: str) -> str:
     text = files("dibs.stores.redis").joinpath("lua", f"{name}.lua").read_text("utf-8")
@@ -41,4 +45,5 @@ def _script(name: str) -> Script:
 
 ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT = map(_script, ("acquire", "enter", "together", "keep", "leave", "evict"))
 INSPECT, HELD, RECALL, COUNT, TIME = map(_script, ("inspect", "held", "recall", "count", "time"))
-ALL = (ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT, INSPECT, HELD, RECALL, COUNT, TIME)
+DUE, SHEETS, AMEND = map(_script, ("due", "sheets", "amend"))
+ALL = (ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT, INSPECT, HELD, RECALL, COUNT, TIME, DUE, SHEETS, AMEND)
