@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import Granted, Recalled, Said
 from dibs.model.guarantee import Guarantee
+from dibs.model.sheet import Look
 from dibs.ports.store import Command, Reply
 
 if TYPE_CHECKING:
@@ -90,6 +91,18 @@ class InstantLocks:
         return _answered_by(None)
 
     def counted(self) -> Command[Any]:
+        return _answered_by([])
+
+    def due(self, skip: int, limit: int) -> Command[Any]:
+        return _answered_by(Look(time.time(), "", []))
+
+    def sheets(self, names: Sequence[str]) -> Command[Any]:
+        return _answered_by(Look(time.time(), "", []))
+
+    def amend(self, changes: Sequence[object]) -> Command[Any]:
+        return _answered_by([next(self._fences) for _ in changes])
+
+    def history(self, name: str, limit: int) -> Command[Any]:
         return _answered_by([])
 
 

@@ -102,15 +102,15 @@ class MemoryServer:
                 known[count.name, count.what] += count.by
 
     def _of_jobs(self, sheets: Sheets, what: str, *more: Any, now: float) -> Any:
-        match what, *more:
-            case "due", skip, limit:
-                return sheets.due(now, skip, limit)
-            case "sheets", names:
-                return sheets.read(now, names)
-            case "amend", changes:
-                return [self._amended(sheets, change, now) for change in changes]
-            case _, name, limit:
-                return sheets.history(name, limit)
+        match what:
+            case "due":
+                return sheets.due(now, *more)
+            case "sheets":
+                return sheets.read(now, *more)
+            case "amend":
+                return [self._amended(sheets, change, now) for change in more[0]]
+            case _:
+                return sheets.history(*more)
 
     def _amended(self, sheets: Sheets, change: Change, now: float) -> int:
         revision = next_fence(last=self.last_fence, now=now, seen=max(change.seen, change.revision))
