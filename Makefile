@@ -3,6 +3,7 @@
 #   ARGS="..."          more words for `make demo` (dibs demo) and `make test` (pytest)
 #   SEEDS=, SEED=       how many simulated worlds to try, or the one to show
 #   TIMES=              how often to play the chaos
+#   CRON_SECONDS=       for how long the nodes of a cron are killed and stopped in each
 
 VENV  := .venv
 BENCH := .venv-bench
@@ -11,9 +12,11 @@ BIN   := $(VENV)/bin
 PIP   := $(BIN)/python -m pip --disable-pip-version-check --quiet
 NPM   := --no-save --ignore-scripts --no-audit --no-fund --prefer-offline --fetch-retries=0
 NODE_PEERS := redlock@5.0.0-beta.2 ioredis@5.11.1
+ARQ := arq==0.28.0 redis==5.3.1 hiredis==3.5.0
 SEEDS ?= 20000
 SEED  ?=
 TIMES ?= 10
+CRON_SECONDS ?= 60
 ARGS  ?=
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
@@ -62,9 +65,10 @@ sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
 	@$(BIN)/python -m dibs.testing.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 chaos: $(VENV)/.test ## kill, stop, fork, starve and fill real processes and disks, TIMES=10 times over
-	@for time in $$(seq $(TIMES)); do echo "== $$time of $(TIMES)"; $(PYTEST) -q tests/chaos $(ARGS) || exit 1; done
+	@for time in $$(seq $(TIMES)); do echo "== $$time of $(TIMES)"; \
+	CRON_SECONDS=$(CRON_SECONDS) $(PYTEST) -q tests/chaos $(ARGS) || exit 1; done
 
-bench: $(BENCH)/.peers $(BENCH)/.node ## measure, with others beside us, and print one table; ARGS=--quick, ARGS="--only redis", or ARGS=--write to keep it
+bench: $(BENCH)/.peers $(BENCH)/.arq $(BENCH)/.node ## measure, with others beside us, and print one table; ARGS=--quick, ARGS="--only redis", or ARGS=--write to keep it
 	@$(BENCH)/bin/python -m bench $(ARGS)
 
 model: $(MODEL)/.tlc ## let TLC search the model of the lock; ARGS=--quick, or ARGS="base0 heard" for some of it
@@ -142,6 +146,13 @@ $(BENCH)/.package: pyproject.toml $(BENCH)/.made
 $(BENCH)/.peers: requirements/bench.txt $(BENCH)/.made | $(BENCH)/.package
 	@echo "== installing those to measure beside us"
 	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --requirement requirements/bench.txt
+	@touch $@
+
+# arq wants an older redis-py than the others, and has it in a folder of its own.
+$(BENCH)/.arq: | $(BENCH)/.made
+	@echo "== installing arq, to measure beside us"
+	@rm -rf $(BENCH)/arq
+	@$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install --target $(BENCH)/arq $(ARQ)
 	@touch $@
 
 # Where node is not, or npm cannot get it, the rest is measured without.

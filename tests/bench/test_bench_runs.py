@@ -11,6 +11,8 @@ from typing import NamedTuple
 import pytest
 
 from bench import peers, schedules
+from bench.cron import peers as by_the_clock
+from bench.cron import skew
 from bench.redis import node, pingpong
 from bench.redis.peers import (
     COREDIS,
@@ -165,6 +167,38 @@ REDIS_TARGETS = [
     *family("redis", *RELATIVES),
 ]
 
+BY_THE_CLOCK = by_the_clock.here()
+NOW_DUE = [system for system in BY_THE_CLOCK if system in {"dibs", "saq"}]
+CLOCKS = ["two clocks alike", "one clock 2 s behind"]
+IDLE, DUE = "50 hourly schedules, 2 nodes", "10 jobs due each second, 2 nodes"
+
+CRON_ROWS = [
+    *(
+        f"{figure}, {clocks}: {system}"
+        for clocks in (CLOCKS[:1] if skew.NONE else CLOCKS)
+        for figure in ("runs", "runs of the second process", "ticks run again", "ticks missed")
+        for system in BY_THE_CLOCK
+    ),
+    *(f"{figure}, {IDLE}: {system}" for figure in ("commands", "CPU of the server") for system in BY_THE_CLOCK),
+    *(
+        f"{figure}, {DUE}: {system}"
+        for figure in ("runs", "commands of a run", "CPU of the server")
+        for system in NOW_DUE
+    ),
+    *(
+        f"{figure}, {nodes} on {store}: dibs"
+        for store in ("redis", "sqlite")
+        for nodes in ("1 node", "4 nodes")
+        for figure in ("lateness p50", "lateness p99")
+    ),
+]
+
+CRON_TARGETS = [
+    *(f"{figure}, {clocks}: dibs" for clocks in CLOCKS for figure in ("ticks run again", "ticks missed")),
+    f"commands, {IDLE}: dibs",
+    f"commands, {IDLE}: dibs",
+]
+
 
 class Printed(NamedTuple):
     """What a run has shown."""
@@ -193,6 +227,16 @@ def test_a_quick_bench_on_redis_has_a_row_for_every_scenario_and_a_verdict_for_e
     assert all(peer in printed.notes[-1] for peer in missing_on_redis())
     absent = [*missing_on_redis(), *([] if WITH_NODE else [NODE]), *([] if PING_PONG else ["C ping-pong"])]
     assert all(any(line.endswith(peer) for peer in absent) for line in printed.unmeasured)
+
+
+@pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
+@pytest.mark.thorough
+def test_a_quick_bench_of_jobs_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
+    printed = quick("cron")
+    assert printed.rows == CRON_ROWS
+    assert printed.targets == CRON_TARGETS
+    assert all(peer in printed.notes[-1] for peer in by_the_clock.missing())
+    assert not [note for note in printed.notes if "dropped out" in note]
 
 
 @pytest.mark.parametrize(
