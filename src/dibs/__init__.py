@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         LeaseLost,
         LockBusy,
         NoFence,
+        RunStopped,
         SelfDeadlock,
         StaleFence,
         StoreUnreachable,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dibs.events import Event, Observer
     from dibs.explanation import Explanation, explain
     from dibs.family import RLock, RWLock
+    from dibs.history import RunView
+    from dibs.job import Job, JobMethod
     from dibs.leader import Leader, Term, Terms
     from dibs.lease import Lease
     from dibs.lock import Lock, TryLock
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from dibs.model.stats import LockStats, Stats
     from dibs.model.views import LockView
     from dibs.opening import connect
+    from dibs.run import Run
     from dibs.skipped import Skipped
     from dibs.together import Leases, LockAll
 
@@ -47,6 +51,8 @@ __all__ = [
     "Event",
     "Explanation",
     "Guarantee",
+    "Job",
+    "JobMethod",
     "Leader",
     "Lease",
     "LeaseLost",
@@ -60,6 +66,9 @@ __all__ = [
     "Observer",
     "RLock",
     "RWLock",
+    "Run",
+    "RunStopped",
+    "RunView",
     "SelfDeadlock",
     "Shadowed",
     "Skipped",
@@ -85,6 +94,8 @@ _HOMES = {
     "Event": "dibs.events",
     "Explanation": "dibs.explanation",
     "Guarantee": "dibs.model.guarantee",
+    "Job": "dibs.job",
+    "JobMethod": "dibs.job",
     "Leader": "dibs.leader",
     "Lease": "dibs.lease",
     "LeaseLost": "dibs.errors",
@@ -98,6 +109,9 @@ _HOMES = {
     "Observer": "dibs.events",
     "RLock": "dibs.family",
     "RWLock": "dibs.family",
+    "Run": "dibs.run",
+    "RunStopped": "dibs.errors",
+    "RunView": "dibs.history",
     "SelfDeadlock": "dibs.errors",
     "Shadowed": "dibs.model.shadowed",
     "Skipped": "dibs.skipped",

@@ -20,6 +20,7 @@ from dibs.once import Remembering
 from dibs.options import LockOptions, TryOptions, request, try_request
 from dibs.oversight import Oversight
 from dibs.runtime.engine import Engine
+from dibs.serving import Serving
 from dibs.shadow import ShadowReport
 from dibs.statistics import Statistics
 
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Backend
 
 
-class Dibs(LockFamily, Remembering, Execution, Keyed, Adoption, Leadership, ShadowReport, Statistics, Oversight):
+class Dibs(
+    LockFamily, Remembering, Execution, Keyed, Adoption, Leadership, Serving, ShadowReport, Statistics, Oversight
+):
     """A client: locks by name on one store. Threads and event loops may share it."""
 
     def __init__(

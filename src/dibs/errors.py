@@ -77,15 +77,23 @@ class LeaseLost(DibsError):
         )
 
 
-class NoFence(DibsError):
-    """The lease has no fence to send along, as it does not come from the store that counts them."""
+class RunStopped(DibsError):
+    """The run is to stop, though its lease stands: it has lasted too long, or is not wanted any more."""
 
-    def __init__(self, name: str, *, by: str) -> None:
+    def __init__(self, name: str, *, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"the run of {name!r} is to stop: {reason}. Leave all as another run can take it up, and end")
+
+
+class NoFence(DibsError):
+    """The lease, or the run of a job, has no fence to send along: it does not come from the store that counts them."""
+
+    def __init__(self, name: str, *, by: str, what: str = "lease") -> None:
         self.name, self.by = name, by
         super().__init__(
-            f"the lease on {name!r} has no fence: by {by} it does not come from the store that counts them, and any "
-            "other number could outrank the true holder's. Look at lease.policy first, and write without a fence only "
-            "if you dare to"
+            f"the {what} {'on' if what == 'lease' else 'of'} {name!r} has no fence: by {by} it does not come from the "
+            "store that counts them, and any other number could outrank the true holder's. Look at "
+            f"{what}.policy first, and write without a fence only if you dare to"
         )
 
 

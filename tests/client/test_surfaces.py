@@ -23,9 +23,11 @@ TWINS = [
             "acquire_lock",
             "release_lock",
             "is_locked",
+            "serve",
             "stats",
         ],
     ),
+    (dibs.Job, ["history"]),
     (dibs.Lock, ["acquire"]),
     (dibs.TryLock, ["acquire"]),
     (dibs.RLock, ["acquire"]),
@@ -86,7 +88,8 @@ def test_a_plain_lock_brings_in_nothing_that_only_other_subjects_need() -> None:
         "import sys, dibs\n"
         "with dibs.connect('memory://', quiet=True) as d, d.lock('a'):\n"
         "    model = [f'model.{room}' for room in ('shadowed', 'stats', 'template', 'window')]\n"
-        "    rooms = ['fenced', 'leader', 'token', 'turn', *model]\n"
+        "    jobs = ['history', 'job', 'jobs', 'model.calendar', 'model.job', 'run']\n"
+        "    rooms = ['fenced', 'leader', 'token', 'turn', *model, *jobs]\n"
         "    print([room for room in rooms if f'dibs.{room}' in sys.modules], 'asyncio' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)

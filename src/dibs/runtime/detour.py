@@ -67,6 +67,7 @@ class Detours:
         self.on_outage: OnOutageOfJob = on_outage
         self.outage, self.tally = Outage(), Tally(threading.RLock())
         self._local: Engine | None = None
+        self._alone: Engine | None = None
         self._for_all: Detour | None = None
         if not enabled:
             self._for_all = _Disabled()
@@ -100,14 +101,26 @@ class Detours:
             self._local = self.engine.beside(self._open_local())
         return self._local
 
+    @property
+    def for_jobs(self) -> Engine:
+        """What runs jobs: on the store of the locks, or where none is to be asked, in this process alone."""
+        if not self.is_disabled:
+            return self.engine
+        if self._alone is None:
+            from dibs.stores.memory import MemoryBackend  # noqa: PLC0415 - needed by few
+
+            self._alone = self.engine.beside(MemoryBackend())
+        return self._alone
+
     def home(self, hold: Hold, world: World) -> tuple[World, Desk]:
         """Where a lease can be spoken of: it knows its way back if it does not come from the client's own store."""
         return _beside(self.local, world) if hold.policy == "local" else (world, self.engine.desk)
 
     def close(self) -> None:
         """Hang up there, too."""
-        if self._local is not None:
-            self._local.close()
+        for beside in (self._local, self._alone):
+            if beside is not None:
+                beside.close()
 
 
 class _Policed:

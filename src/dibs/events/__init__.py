@@ -1,0 +1,144 @@
+"""What happened, as frozen values. Everything that reports (logs, metrics, pages, alerts) reads these."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dibs.events.calls import (
+    CallAdmitted,
+    CalledUnlocked,
+    CallSkipped,
+    WouldHaveFailed,
+    WouldHaveSkipped,
+    WouldHaveWaited,
+)
+from dibs.events.jobs import (
+    ClaimingPaused,
+    JobUnbound,
+    RunBegun,
+    RunBuried,
+    RunEnded,
+    RunForsaken,
+    RunSlow,
+    Serving,
+    ServingEnded,
+    TickPassed,
+)
+from dibs.events.locks import (
+    Abandoned,
+    Acquired,
+    Adopted,
+    CampaignStalled,
+    ClosedWhileHolding,
+    Evicted,
+    FoundBusy,
+    HandedOn,
+    HeldLong,
+    JoinedQueue,
+    Lost,
+    Released,
+    ReleasedNothing,
+)
+from dibs.events.stores import (
+    ChoseEmbedded,
+    ConfigNotice,
+    LockingDisabled,
+    PolicyOver,
+    PolicyUsed,
+    StoreBack,
+    StoreRisky,
+    StoreSilent,
+    Stumbled,
+)
+
+__all__ = [
+    "Abandoned",
+    "Acquired",
+    "Adopted",
+    "CallAdmitted",
+    "CallSkipped",
+    "CalledUnlocked",
+    "CampaignStalled",
+    "ChoseEmbedded",
+    "ClaimingPaused",
+    "ClosedWhileHolding",
+    "ConfigNotice",
+    "Event",
+    "Evicted",
+    "FoundBusy",
+    "HandedOn",
+    "HeldLong",
+    "JobUnbound",
+    "JoinedQueue",
+    "LockingDisabled",
+    "Lost",
+    "Observer",
+    "PolicyOver",
+    "PolicyUsed",
+    "Released",
+    "ReleasedNothing",
+    "RunBegun",
+    "RunBuried",
+    "RunEnded",
+    "RunForsaken",
+    "RunSlow",
+    "Serving",
+    "ServingEnded",
+    "StoreBack",
+    "StoreRisky",
+    "StoreSilent",
+    "Stumbled",
+    "TickPassed",
+    "WouldHaveFailed",
+    "WouldHaveSkipped",
+    "WouldHaveWaited",
+]
+
+Event = (
+    Acquired
+    | JoinedQueue
+    | Released
+    | FoundBusy
+    | CallAdmitted
+    | CallSkipped
+    | CalledUnlocked
+    | ReleasedNothing
+    | Lost
+    | HeldLong
+    | Evicted
+    | Abandoned
+    | HandedOn
+    | Adopted
+    | CampaignStalled
+    | ClosedWhileHolding
+    | ChoseEmbedded
+    | ConfigNotice
+    | StoreRisky
+    | StoreSilent
+    | StoreBack
+    | PolicyUsed
+    | PolicyOver
+    | LockingDisabled
+    | WouldHaveWaited
+    | WouldHaveSkipped
+    | WouldHaveFailed
+    | Serving
+    | JobUnbound
+    | ServingEnded
+    | RunBegun
+    | RunEnded
+    | RunSlow
+    | RunForsaken
+    | RunBuried
+    | TickPassed
+    | ClaimingPaused
+    | Stumbled
+)
+
+
+class Observer(Protocol):
+    """A reader of events. It is called where they happen: it must be quick and must not raise."""
+
+    def on(self, event: Event, /) -> None:
+        """Take note of one event."""
+        ...
