@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.redis.pingpong import compiler
 
-SOURCE = Path(__file__).parents[2] / "tests" / "stores" / "redis" / "faults" / "skew.c"
+SOURCE = Path(__file__).parents[2] / "tests" / "servers" / "skew.c"
 NONE = "no LD_PRELOAD" if sys.platform != "linux" else "no C compiler" if compiler() is None else ""
 """Why no clock can be set here; nothing if it can."""
 

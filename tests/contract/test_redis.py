@@ -29,7 +29,7 @@ from tests.servers.fixtures import FIRST, on_valkey_9
 from tests.servers.kinds import REDIS, VALKEY_8, VALKEY_9, Kind
 from tests.servers.ports import HOST
 from tests.servers.server import Server
-from tests.stores.redis.faults.skew import NO_SHIM, Skewed, at_true_time, environment, shim_in
+from tests.servers.skew import NO_SHIM, Skewed, at_true_time, environment, shim_in
 
 Colour = Literal["blocking", "asyncio"]
 Opened = Callable[[Server], Backend]

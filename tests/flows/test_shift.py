@@ -6,6 +6,7 @@ import pytest
 
 from dibs.events import ClaimingPaused, RunBegun, RunBuried, RunEnded, RunForsaken, StoreBack, StoreSilent, TickPassed
 from dibs.flows.bearings import ANEW, SETTLING
+from dibs.flows.duty import NOT_RENEWED
 from dibs.flows.shift import LOOK_EVERY, RETRY
 from dibs.model.rota import Ending
 from dibs.stores.memory.sheets import Sheets
@@ -320,6 +321,72 @@ class TestForgetting:
         scene.server.sheets[""].kept, scene.server.sheets[""].acts_at = before
         node.rounds_until(FIRST + 10)
         assert node.ticks == [FIRST]
+
+    def test_an_end_that_was_told_unheard_and_forgotten_is_told_again(self, scene: Scene, ann: Process) -> None:
+        node = Node(ann)
+        node.rounds_until(FIRST - 1)
+        sheets = scene.server.sheets[""]
+        before = dict(sheets.kept), dict(sheets.acts_at)
+        node.rounds_until(FIRST + 0.5)
+        node.ends()
+        ann.world.doom("amend", UNHEARD)
+        node.round()
+        assert outcomes(scene) == [(FIRST, "ok")], "it has landed"
+        sheets.kept, sheets.acts_at = before
+        sheets.entries.clear()
+        sheets.life = "another"
+        node.rounds_until(FIRST + 10)
+        assert (node.ticks, outcomes(scene)) == ([FIRST], [(FIRST, "ok")])
+        assert (node.shift.charge.underway, ann.told(RunForsaken)) == ({}, [])
+
+    def test_one_that_was_given_up_meanwhile_does_not_count(self, scene: Scene, ann: Process, bob: Process) -> None:
+        node, other = Node(ann, duty(ttl=2.0)), Node(bob, duty(ttl=2.0))
+        node.rounds_until(FIRST + 0.5)
+        node.ends()
+        ann.world.doom("amend", SILENT)
+        node.round()
+        other.rounds_until(scene.now + 1)
+        assert outcomes(scene) == [(FIRST, "lost")]
+        node.round()
+        assert (node.shift.charge.underway, len(ann.told(RunForsaken))) == ({}, 1)
+
+    def test_one_that_nobody_can_have_noted_and_that_ran_out_is_given_up(self, scene: Scene, ann: Process) -> None:
+        node = Node(ann, duty(ttl=2.0))
+        node.rounds_until(FIRST + 0.5)
+        node.ends()
+        ann.world.doom("amend", SILENT)
+        node.round()
+        scene.server.sheets[""].kept.clear()
+        scene.server.sheets[""].acts_at.clear()
+        node.round()
+        assert (node.shift.charge.underway, len(ann.told(RunForsaken))) == ({}, 1)
+
+    def test_what_is_under_way_is_told_anew_to_a_store_that_forgot_it(self, scene: Scene, ann: Process) -> None:
+        node = Node(ann)
+        node.rounds_until(FIRST - 1)
+        sheets = scene.server.sheets[""]
+        before = dict(sheets.kept), dict(sheets.acts_at)
+        node.rounds_until(FIRST + 0.5)
+        sheets.kept, sheets.acts_at = before
+        sheets.life = "another"
+        node.rounds_until(FIRST + 10)
+        assert ([run.owner for run in job(scene).runs], node.stops) == ([node.begun[0].owner], [])
+        node.ends()
+        node.round()
+        assert (node.ticks, outcomes(scene)) == ([FIRST], [(FIRST, "ok")])
+
+    def test_unless_its_lease_was_over_before_that_could_be_told(self, scene: Scene, ann: Process) -> None:
+        node = Node(ann, duty(ttl=2.0))
+        node.rounds_until(FIRST - 1)
+        sheets = scene.server.sheets[""]
+        before = dict(sheets.kept), dict(sheets.acts_at)
+        node.rounds_until(FIRST + 0.1)
+        sheets.kept, sheets.acts_at = before
+        sheets.life = "another"
+        ann.world.doom("amend", *[SILENT] * 3)
+        node.rounds_until(FIRST + 15)
+        assert ([mine.forsaken for mine in node.begun], node.ticks) == ([NOT_RENEWED], [FIRST])
+        assert job(scene).runs == ()
 
     @pytest.mark.parametrize("by", [7.0, -7.0])
     def test_while_the_store_s_clock_jumps_nothing_is_claimed_for_a_heartbeat(

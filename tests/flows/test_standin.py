@@ -8,6 +8,7 @@ import pytest
 
 from dibs.errors import StoreUnreachable
 from dibs.events import PolicyUsed
+from dibs.flows.shift import LOOK_EVERY, REUNION
 from dibs.flows.standin import first_here
 from dibs.model.rota import Ending
 from tests.flows.nodes import NAME, Node, duty, history, job, outcomes
@@ -184,6 +185,40 @@ def test_once_a_machine_is_once_a_machine(scene: Scene, ann: Process, bob: Proce
         node.rounds_until(FIRST + 3)
         scene.now = 1.0
     assert [node.ticks for node in nodes] == [[FIRST], []]
+
+
+class TestTheFirstToHearOfTheStore:
+    """It knows nothing of what others have run without it, and are about to tell."""
+
+    @pytest.fixture
+    def nodes(self, scene: Scene, ann: Process, bob: Process) -> list[Node]:
+        """One has run a tick without the store, and the other has not."""
+        nodes = [Node(process, duty(on_outage="local"), duty("closed")) for process in (ann, bob)]
+        for node in nodes:
+            node.round()
+        ann.world.is_silent = bob.world.is_silent = True
+        nodes[1].is_first_here = False
+        scene.until(FIRST)
+        for node in nodes:
+            node.round()
+            node.ends()
+        assert [node.ticks for node in nodes] == [[FIRST], []]
+        ann.world.is_silent = bob.world.is_silent = False
+        return nodes
+
+    def test_leaves_their_ticks_to_them(self, scene: Scene, nodes: list[Node]) -> None:
+        there, here = nodes
+        here.round()
+        there.round()
+        here.ends()
+        here.rounds_until(scene.now + 2 * REUNION)
+        assert [mine.job for mine in here.begun] == ["closed"], "for that one nobody else can have run"
+        assert outcomes(scene) == [(FIRST, "ok")]
+
+    def test_claims_them_soon_if_nobody_tells_of_them(self, scene: Scene, nodes: list[Node]) -> None:
+        _, here = nodes
+        here.rounds_until(scene.now + REUNION + LOOK_EVERY + 0.1)
+        assert [mine.job for mine in here.begun] == ["closed", NAME]
 
 
 class TestFirstHere:

@@ -329,7 +329,7 @@ class TestAllAtOnce:
         assert isinstance(hindrance, Hindrance)
         assert hindrance.place == 1
         assert isinstance(hindrance.answer, Busy)
-        assert hindrance.answer.held.who == "bob"
+        assert hindrance.answer.held.who == "bob's host"
 
     def test_a_lock_that_others_wait_for_is_not_free_and_those_are_not_served_by_the_way(self) -> None:
         table = Table()

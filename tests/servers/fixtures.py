@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.servers.certificate import NO_OPENSSL, Certificate, make
 from tests.servers.kinds import KINDS, VALKEY_9, Kind
 from tests.servers.proxy import Proxy
 from tests.servers.server import Server
+from tests.servers.skew import Skewed, at_true_time, environment, shim_in
 
 on_valkey_9 = pytest.mark.parametrize("server_kind", [VALKEY_9], ids=str, indirect=True)
 """For a test that the kind of server cannot matter to, or that costs too much to be run on each."""
@@ -99,3 +101,16 @@ def tls_proxy(server: Server, certificate: Certificate) -> Iterator[Proxy]:
 @pytest.fixture
 def tls_url(tls_proxy: Proxy) -> str:
     return tls_proxy.url
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What lets a program's clock be set."""
+    return shim_in(tmp_path_factory.mktemp("shim"))
+
+
+@pytest.fixture
+def skewed(start_server: Callable[..., Server], shim: Path, tmp_path: Path) -> Skewed:
+    """A new one, whose clock can be set."""
+    file = at_true_time(tmp_path)
+    return Skewed(start_server(env=environment(shim, file)), file)

@@ -1,5 +1,7 @@
 """Runs the simulator on code with one planted bug: `python planted.py MODULE SEEDS`, the patch on standard input.
 
+With `cron` after them, in worlds of nodes that run jobs.
+
 It is JSON, `{"patch": [[old, new], …], "weather": {…} or null}`: each old text stands exactly once in the module's
 real source.
 """
@@ -48,15 +50,17 @@ class Finder(MetaPathFinder):
         return spec
 
 
-def main(module: str, seeds: int) -> None:
+def main(module: str, seeds: int, kind: str = "locks") -> None:
     sys.dont_write_bytecode = True
     plant = json.load(sys.stdin)
     sys.meta_path.insert(0, Finder(module, plant["patch"]))
-    from dibs.testing.simulation import play, play_copies  # noqa: PLC0415 - only now, as patched
+    from dibs.testing.simulation import play, play_copies, play_cron  # noqa: PLC0415 - only now, as patched
     from dibs.testing.simulation.weather import Weather  # noqa: PLC0415 - as above
 
     weather = Weather(**plant["weather"]) if plant["weather"] else None
     played = play_copies if module.endswith(".copies") else partial(play, weather=weather)
+    if kind == "cron":
+        played = partial(play_cron, weather=weather)
     for seed in range(seeds):
         if faults := played(seed).faults:
             print(f"{seed} {faults[0]}")
@@ -64,4 +68,4 @@ def main(module: str, seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])

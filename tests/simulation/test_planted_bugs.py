@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
 
-SEEDS = 2_000
-
-
-@dataclass(frozen=True)
-class Plant:
-    """One wrong idea, as a small patch of one module."""
-
-    idea: str
-    module: str
-    patch: tuple[tuple[str, str], ...]
-    weather: Mapping[str, object] | None = None
-    """What goes wrong in all of the worlds, where the usual weather seldom shows it."""
-
+from tests.simulation.plants import SEEDS, Plant
 
 STORM = {"ttl": 4.0, "slow": 0.3, "lost": 0.1, "cut": 0.1, "cancel": 0.1}
 """Asks are late, lines are cut, and whoever asked has given up."""
@@ -288,13 +269,4 @@ PLANTS = [
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.idea.replace(" ", "-"))
 def test_a_planted_bug_is_caught(plant: Plant) -> None:
-    script = Path(__file__).with_name("planted.py")
-    done = subprocess.run(
-        [sys.executable, str(script), plant.module, str(SEEDS)],
-        input=json.dumps({"patch": plant.patch, "weather": plant.weather}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout, f"no world among {SEEDS} shows that {plant.idea}"
+    assert plant.is_caught("locks"), f"no world among {SEEDS} shows that {plant.idea}"

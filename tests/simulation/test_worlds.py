@@ -64,10 +64,17 @@ def test_in_calm_weather_everybody_gets_what_it_asks_for() -> None:
 
 
 def test_a_seed_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "8"]) == 0
+    shown = capsys.readouterr().out
+    assert "seed 8: Weather(" in shown
+    assert "Acquire(owner=" in shown
+    assert shown.endswith("no fault found\n")
+
+
+def test_worlds_of_odd_seeds_are_of_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seed", "7"]) == 0
     shown = capsys.readouterr().out
-    assert "seed 7: Weather(" in shown
-    assert "Acquire(owner=" in shown
+    assert "RunBegun(job='a'" in shown
     assert shown.endswith("no fault found\n")
 
 

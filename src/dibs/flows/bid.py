@@ -109,15 +109,24 @@ class Bid:
         if answer is not Said.REFUSED:  # which comes too late, perhaps after the same ask was granted
             self._may_land_until = self._given_up_until
         if isinstance(answer, Granted):
-            tenure, now = Tenure(self._request.ttl, self._asked_at), self._world.now()
             self._was_granted = True
-            if tenure.trusted_until > now:
-                return self._enter(answer.fence, tenure, now)
-        elif isinstance(answer, Busy):
+            return None if answer.fence in self._void else self.granted(answer)
+        if isinstance(answer, Busy):
             return answer
+        raise self._too_far_away()
+
+    def granted(self, grant: Granted) -> Hold:
+        """The lease, if the answer has not come too late to trust it."""
+        tenure, now = Tenure(self._request.ttl, self._asked_at), self._world.now()
+        self._may_land_until, self._was_granted = self._given_up_until, True
+        if tenure.trusted_until > now:
+            return self._enter(grant.fence, tenure, now)
+        raise self._too_far_away()
+
+    def _too_far_away(self) -> StoreUnreachable:
         silent_for = self._world.now() - self._silent_since
         why = "it is too far away for this TTL"
-        raise StoreUnreachable(self._desk.server, after=silent_for, why=why, is_outage=False)
+        return StoreUnreachable(self._desk.server, after=silent_for, why=why, is_outage=False)
 
     def _ask(self, store_time: float, ends_at: float) -> Awaitable[AcquireAnswer]:
         name, within = self._request.name, max(ends_at - self._asked_at, A_MOMENT)
@@ -157,7 +166,8 @@ class Bid:
                 is_after = self._request.room == 1 and 0 < place.held.fence < wake.fence
                 asked_at = max(wake.asked_at, self._asked_at) if is_after else wake.asked_at
                 tenure, now = Tenure(self._request.ttl, asked_at), self._world.now()
-                return None if tenure.is_stale(now) else self._enter(wake.fence, tenure, now)
+                is_useless = tenure.is_stale(now) or wake.fence in self._void
+                return None if is_useless else self._enter(wake.fence, tenure, now)
             if wake is None:  # nothing came: it is time to ask again, or to give up
                 is_over = self._world.now() >= self._give_up_at
                 return Busy(place.held, place.position + 1) if is_over else None
@@ -176,10 +186,8 @@ class Bid:
         self._desk.tickets[self._owner], self._was_queued = waiting, True
         self._desk.look_after(waiting.keep_at)
 
-    def _enter(self, fence: int, tenure: Tenure, now: float) -> Hold | None:
-        """Begin to hold, unless the grant was taken back. That it can be trusted has just been seen."""
-        if fence in self._void:
-            return None
+    def _enter(self, fence: int, tenure: Tenure, now: float) -> Hold:
+        """Begin to hold. That the grant can be trusted, and was not taken back, has just been seen."""
         desk = self._desk
         bar = self._may_land_until or None
         hold = Hold(self._request, self._owner, fence, tenure, now - self.began_at, bar, self._watchers)

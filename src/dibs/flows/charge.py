@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
 from dibs import events
+from dibs.flows.asking import ask
 from dibs.flows.duty import NOT_RENEWED, TAKEN, TIMEOUT, Underway
 from dibs.flows.sheets import Taken, rewrite_all
 from dibs.model import rota
-from dibs.model.job import Job, Record
+from dibs.model.job import Job, Record, record_of
 from dibs.model.rota import Step
 from dibs.model.tenure import Tenure
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
+    from dibs.model.sheet import Look
     from dibs.ports.world import World
+
+RECENT = 50
+"""So many lines of a job's history are read to find what was told a moment ago."""
 
 Word = Callable[[Job, Underway, float], Step | None]
 
@@ -23,10 +29,10 @@ Word = Callable[[Job, Underway, float], Step | None]
 class Charge:
     """All runs of one node, by owner."""
 
-    def __init__(self, world: World, desk: Desk, node: str) -> None:
-        self._world, self._desk, self._node = world, desk, node
+    def __init__(self, world: World, desk: Desk, node: str, heed: Callable[[Look], None]) -> None:
+        self._world, self._desk, self._node, self._heed = world, desk, node, heed
         self.underway: dict[str, Underway] = {}
-        self._spoken_of: dict[str, list[Underway]] = {}
+        self._spoken_of: dict[str, Sequence[Underway]] = {}
 
     def watch(self) -> None:
         """Runs that cannot rely on their lease any more, or take too long, are told. Asks no store."""
@@ -41,20 +47,53 @@ class Charge:
                 mine.is_told_slow = True
                 self._desk.tell(events.RunSlow(mine.job, mine.run.tick, mine.run.attempt, lasts, terms.expect))
 
+    def rests(self) -> float:
+        """For how many seconds there is nothing to say of the runs that go on, nor to them."""
+        now = self._world.now()
+        moments = [now for mine in self.underway.values() if mine.is_loose]
+        for mine in [each for each in self.underway.values() if each.ending is None]:
+            if not mine.forsaken:
+                moments.append(mine.tenure.renew_at)
+            if mine.terms.timeout is not None and not mine.asked_to_stop:
+                moments.append(mine.begun_at + mine.terms.timeout)
+        return max(min(moments, default=inf) - now, 0.0)
+
     async def report(self) -> None:
         """Tell the store which runs have ended, and that the others go on."""
         for taken in await self._say(self._how_it_is):
             for mine in self._spoken_of[taken.step.job.name]:
-                if mine.ending is None:
-                    mine.tenure = mine.tenure.or_longer(Tenure(mine.terms.ttl, taken.asked_at))
-                else:
+                if taken.step.job.run_of(mine.owner) is None:
                     self._over(mine, taken)
+                else:  # it may have ended while we said that it goes on
+                    mine.tenure = mine.tenure.or_longer(Tenure(mine.terms.ttl, taken.asked_at))
+        for mine in [each for each in self.underway.values() if each.is_missing]:
+            await self._look_up(mine)
 
     async def hand_back(self) -> None:
         """Tell the store which runs have ended, and that the others will not: not here."""
+        for mine in [each for each in self.underway.values() if each.ending is None]:
+            self.forsake(mine, rota.SHUT_DOWN)  # before another node can be given it
         for taken in await self._say(self._how_it_is_left):
             for mine in self._spoken_of[taken.step.job.name]:
                 self._over(mine, taken)
+
+    def loosen(self) -> None:
+        """The store may have forgotten our runs: those that nobody else can have are told to it anew.
+
+        Not those whose end it may have heard of: there must not be two ends.
+        """
+        now = self._world.now()
+        for mine in self.underway.values():
+            mine.is_loose = mine.is_loose or not (mine.forsaken or mine.is_unanswered or mine.is_lost(now))
+
+    def drop_late(self) -> bool:
+        """Whether there are runs of which the store was to be told, and did not hear in time: not ours any more."""
+        now = self._world.now()
+        late = [mine for mine in self.underway.values() if mine.is_loose and mine.is_lost(now)]
+        for mine in late:
+            mine.is_loose = False
+            self.forsake(mine, NOT_RENEWED)
+        return bool(late)
 
     def forsake(self, mine: Underway, why: str) -> None:
         """What it does from now on does not count."""
@@ -73,16 +112,23 @@ class Charge:
             self._desk.tell(events.RunEnded(job, tick, attempt, outcome, record.reason, record.duration, is_last))
 
     async def _say(self, word: Word) -> Sequence[Taken]:
+        runs: dict[str, list[Underway]] = {}
+        for mine in self.underway.values():
+            if not mine.is_loose:
+                runs.setdefault(mine.job, []).append(mine)
+
         def told(name: str, job: Job | None, now: float) -> Step | None:
-            return self._told(name, job, now, word)
+            step, self._spoken_of[name] = self._told(runs[name], job, now, word)
+            return step
 
-        names = dict.fromkeys(mine.job for mine in self.underway.values() if not mine.is_loose)
-        return await rewrite_all(self._world, self._desk, list(names), told)
+        return await rewrite_all(self._world, self._desk, list(runs), told, heed=self._heed)
 
-    def _told(self, name: str, job: Job | None, now: float, word: Word) -> Step | None:
-        """What is to be told of our runs of one job."""
+    def _told(
+        self, runs: Sequence[Underway], job: Job | None, now: float, word: Word
+    ) -> tuple[Step | None, Sequence[Underway]]:
+        """What is to be told of our runs of one job, and of which of them it is."""
         records, said = list[Record](), list[Underway]()
-        for mine in [each for each in self.underway.values() if each.job == name and not each.is_loose]:
+        for mine in [each for each in runs if not each.is_loose]:
             run = None if job is None else job.run_of(mine.owner)
             if job is None or run is None:
                 self._gone(mine)
@@ -92,12 +138,12 @@ class Charge:
             if (step := word(job, mine, now)) is not None:
                 said.append(mine)
                 job, records = step.job, [*records, *step.records]
-        self._spoken_of[name] = said
-        return Step(job, records) if job is not None and said else None
+        return Step(job, records) if job is not None and said else None, said
 
     def _how_it_is(self, job: Job, mine: Underway, now: float) -> Step | None:
         if mine.ending is not None:
             mine.is_unanswered = True
+            job = rota.kept(job, mine.owner, now=now, progress=mine.progress, note=mine.note) or job
             return rota.settled(job, mine.owner, mine.ending, now=now)
         if mine.forsaken or mine.tenure.renew_at > self._world.now():
             return None
@@ -116,9 +162,26 @@ class Charge:
                 self.tell(mine.job, record)
 
     def _gone(self, mine: Underway) -> None:
-        """The store does not know of a run of ours."""
-        is_done = mine.ending is not None
-        if not (is_done and mine.is_unanswered and not mine.is_lost(self._world.now())):
-            self.forsake(mine, TAKEN)  # else what we told of its end has reached the store, though not its answer us
-        if is_done:
+        """The store does not know of a run of ours; or not any more, as we have told its end, and were not answered."""
+        if mine.ending is not None and mine.is_unanswered:
+            mine.is_missing = True
+            return
+        self.forsake(mine, TAKEN)
+        if mine.ending is not None:
             self.underway.pop(mine.owner, None)
+
+    async def _look_up(self, mine: Underway) -> None:
+        """The history says what became of it; if it does not, the store has forgotten it, and is told anew."""
+        run = mine.run
+        lines = await ask(self._world, self._desk.store.history(mine.job, RECENT), self._desk.patience)
+        key = run.tick, run.attempt, run.source, self._node
+        noted = [each for each in map(record_of, lines) if (each.tick, each.attempt, each.source, each.node) == key]
+        mine.is_missing = False
+        if not noted and not mine.is_lost(self._world.now()):
+            mine.is_loose, mine.is_unanswered = True, False
+            return
+        del self.underway[mine.owner]
+        if not noted or noted[0].outcome == "lost":
+            self.forsake(mine, TAKEN)
+        else:
+            self.tell(mine.job, noted[0])

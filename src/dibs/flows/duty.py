@@ -77,6 +77,8 @@ class Underway:
     is_told_slow: bool = False
     is_unanswered: bool = False
     """Whether its end was told to the store, which has not answered."""
+    is_missing: bool = False
+    """Whether the store does not know of it any more, since then."""
 
     @property
     def owner(self) -> str:
@@ -85,7 +87,7 @@ class Underway:
 
     def is_lost(self, now: float) -> bool:
         """Whether its lease is over, by our own clock."""
-        return not self.is_loose and self.tenure.judge(now) is Verdict.LOST
+        return self.tenure.judge(now) is Verdict.LOST
 
     def ask_to_stop(self, why: str) -> None:
         """Once; who does not listen is waited for."""

@@ -82,19 +82,27 @@ def change(step: Step, now: float, seen: int) -> Change:
     )
 
 
-async def rewrite_all(world: World, desk: Desk, names: Sequence[str], judge: Judge) -> Sequence[Taken]:
-    """Do to each of these jobs what the judge says, and where others are faster, what it says of the job then."""
+async def rewrite_all(
+    world: World, desk: Desk, names: Sequence[str], judge: Judge, *, heed: Callable[[Look], None] = lambda _: None
+) -> Sequence[Taken]:
+    """Do to each of these jobs what the judge says, and where others are faster, what it says of the job then.
+
+    `heed` is told first what was seen.
+    """
     taken: list[Taken] = []
     for start in range(0, len(names), MOST_AT_ONCE):
-        taken += await _rewrite(world, desk, names[start : start + MOST_AT_ONCE], judge)
+        taken += await _rewrite(world, desk, names[start : start + MOST_AT_ONCE], judge, heed)
     return taken
 
 
-async def _rewrite(world: World, desk: Desk, names: Sequence[str], judge: Judge) -> Sequence[Taken]:
+async def _rewrite(
+    world: World, desk: Desk, names: Sequence[str], judge: Judge, heed: Callable[[Look], None]
+) -> Sequence[Taken]:
     done: list[Taken] = []
     left = list(names)
     for _ in range(MOST_TRIES):
         reading = await look(world, desk, desk.store.sheets(left))
+        heed(reading.look)
         found = {sheet.name: job_of(sheet) for sheet in reading.look.sheets}
         judged = [judge(name, found.get(name), reading.look.now) for name in left]
         steps = [step for step in judged if step is not None]

@@ -11,6 +11,7 @@ from dibs.errors import StoreUnreachable
 from dibs.flows.bearings import Bearings
 from dibs.flows.charge import Charge
 from dibs.flows.duty import NOT_RENEWED, Crew, Duty, Underway
+from dibs.flows.marks import Marks
 from dibs.flows.sheets import LANDS_WITHIN, MOST_AT_ONCE, Reading, Taken, amend, look, readable, rewrite_all
 from dibs.flows.standin import StandIn
 from dibs.model import rota
@@ -20,12 +21,15 @@ from dibs.model.tenure import Tenure
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
+    from dibs.model.sheet import Look
     from dibs.ports.world import World
 
 LOOK_EVERY = 1.0
 """A node looks at least so often, in seconds."""
 RETRY, PROBE = 0.25, 0.5
 """How soon a store that is silent is asked again, and how long it is waited for then."""
+REUNION = 2 * (PROBE + RETRY)
+"""By then all who have asked a silent store again and again have heard of it, and told what they ran without it."""
 
 
 class Shift:
@@ -33,17 +37,18 @@ class Shift:
 
     def __init__(self, world: World, desk: Desk, duties: Mapping[str, Duty], crew: Crew) -> None:
         self._world, self._desk, self._duties, self._crew = world, desk, duties, crew
-        self.charge = Charge(world, desk, crew.node)
+        self.charge = Charge(world, desk, crew.node, self._heed)
         self.is_leaving = False
         self._stand_in = StandIn(world, desk, duties, crew)
         self._bearings = Bearings()
+        self._life: str | None = None
         self._covered = crew.wall()
         """Up to here ticks have been dealt with, or others have them, as far as the store has told us."""
         self._is_enrolled = False
         self._silent_since: float | None = None
+        self._reunited_at = 0.0
         self._heartbeat = max((duty.terms.ttl for duty in duties.values()), default=LOOK_EVERY) / 3
-        self._marks: dict[str, tuple[int, float]] = {}
-        """The last tick of each job that we have dealt with, and of which version: should the store forget it."""
+        self._marks = Marks()
         self._doubts: dict[str, tuple[str, float]] = {}
         """Claims of which nobody knows: by owner, for which job, and until when they may land."""
 
@@ -55,6 +60,7 @@ class Shift:
             wait = await self._bear(silence)
         else:
             self._note_answer()
+            wait = min(wait, self.charge.rests())
         self.charge.watch()
         return wait
 
@@ -68,6 +74,7 @@ class Shift:
     async def _round(self) -> float:
         if self._silent_since is not None:  # who goes by its own clock meanwhile must not wait long
             await self._world.ask(self._desk.store.time(), PROBE)
+            self._reunited_at = self._world.now() + REUNION
         if not self._is_enrolled:
             await self._enrol()
         await self._settle_doubts()
@@ -99,12 +106,16 @@ class Shift:
         """What is to be done about the jobs that are due: as many of ours as there is room for."""
         steps, room = list[Step](), self._crew.room()
         for job in readable(reading.look.sheets):
-            if job.name in self._duties and room > 0:
+            if job.name in self._duties and room > 0 and not self._is_left_to_others(job.name):
                 owner, now = self._world.token(), reading.look.now
-                step = rota.advanced(self._remembered(job), now=now, owner=owner, node=self._crew.node)
+                step = rota.advanced(self._marks.remembered(job), now=now, owner=owner, node=self._crew.node)
                 room -= step.begun is not None
                 steps.append(step)
         return steps
+
+    def _is_left_to_others(self, name: str) -> bool:
+        """Whether they may have run its ticks while the store was silent, and not have told yet."""
+        return self._world.now() < self._reunited_at and self._duties[name].on_outage != "closed"
 
     async def _claimed(self, reading: Reading, steps: Sequence[Step]) -> Sequence[Taken]:
         """Those that are ours now. Claims that are not answered stay in doubt."""
@@ -119,10 +130,12 @@ class Shift:
     def _took(self, taken: Taken) -> None:
         step, job = taken.step, taken.step.job
         if step.through is not None:
-            self._marks[job.name] = job.version, step.through
+            self._marks.note_tick(job, step.through)
+            self._stand_in.leave_out(job.name, step.through)
         for record in step.records:
             self.charge.tell(job.name, record)
         if step.begun is not None:
+            self._marks.note_tick(job, step.begun.tick)
             run, tenure = replace(step.begun, fence=taken.revision), Tenure(job.terms.ttl, taken.asked_at)
             self._begin(Underway(job.name, run, job.terms, tenure, begun_at=self._world.now()))
 
@@ -133,23 +146,34 @@ class Shift:
             self._doubts[run.owner] = mine.job, 0.0
             return
         self.charge.underway[run.owner] = mine
+        self._marks.note_begun(mine.job, run)
+        self._stand_in.leave_out(mine.job, run.tick)
         self._desk.tell(events.RunBegun(mine.job, run.tick, run.attempt, run.fence, run.started_at - run.tick))
         self._crew.begin(mine)
 
     async def _paused(self, reading: Reading) -> float:
         """For how long nothing is to be claimed, as the store cannot be gone by."""
+        self._heed(reading.look)
         why = self._bearings.take(reading, heartbeat=self._heartbeat)
         if why is not None:
             lasts = self._bearings.resumes_at - reading.answered_at
             self._desk.tell(events.ClaimingPaused(self._desk.server, why, lasts))
-            await self._remind()
+            self._is_enrolled = False
+            await self._enrol()
         return self._bearings.resumes_at - self._world.now()
+
+    def _heed(self, seen: Look) -> None:
+        """A store that was started anew may have forgotten what we do."""
+        if self._life not in {None, seen.life}:
+            self.charge.loosen()
+        self._life = seen.life
 
     # What the store may not know.
 
     async def _enrol(self) -> None:
-        """Make our jobs known, by their rules and on their terms."""
+        """Tell a store that may not know it, or not any more, which jobs there are, and what we have dealt with."""
         await rewrite_all(self._world, self._desk, list(self._duties), self._enrolled)
+        await rewrite_all(self._world, self._desk, self._marks.names, self._reminded)
         self._is_enrolled = True
 
     def _enrolled(self, name: str, job: Job | None, now: float) -> Step | None:
@@ -157,17 +181,9 @@ class Shift:
         new = rota.enrolled(job, name, duty.rule, duty.terms, now=now)
         return None if new == job else Step(new)
 
-    async def _remind(self) -> None:
-        """Tell a store that may have forgotten it which jobs there are, and what we have dealt with."""
-        await self._enrol()
-        await rewrite_all(self._world, self._desk, list(self._marks), self._reminded)
-
     def _reminded(self, name: str, job: Job | None, now: float) -> Step | None:
-        known = None if job is None else self._remembered(job)
-        return None if known is None or known == job else Step(known)
-
-    def _remembered(self, job: Job) -> Job:
-        return rota.raised(job, *self._marks[job.name]) if job.name in self._marks else job
+        counts = {mine.owner for mine in self.charge.underway.values() if not mine.forsaken}
+        return None if job is None else self._marks.reminded(job, counts, now)
 
     async def _settle_doubts(self) -> None:
         """Claims of which nobody knows are given back, should they have been made: none of them was begun."""
@@ -209,6 +225,8 @@ class Shift:
 
     async def _tell_of_outage(self) -> None:
         """What was begun without the store is leased from now on, and no tick is run that was dealt with."""
+        if self.charge.drop_late():  # the store was not told of them in time: see to it that nobody begins them again
+            await self._enrol()
         loose = [mine for mine in self.charge.underway.values() if mine.is_loose]
 
         def told(name: str, job: Job | None, now: float) -> Step | None:
@@ -222,4 +240,7 @@ class Shift:
                 self.charge.tell(name, record)
             for mine in loose:
                 if mine.job == name:
-                    mine.is_loose, mine.tenure = False, Tenure(mine.terms.ttl, taken.asked_at)
+                    mine.is_loose = False
+                    if taken.step.job.run_of(mine.owner) is not None:
+                        mine.tenure = Tenure(mine.terms.ttl, taken.asked_at)
+                    self._marks.note_tick(taken.step.job, mine.run.tick)

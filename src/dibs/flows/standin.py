@@ -53,11 +53,15 @@ class StandIn:
                     begun.append(self._begun(duty, come.tick, now))
         return begun
 
+    def leave_out(self, name: str, tick: float) -> None:
+        """The store has let us deal with a job's ticks up to this one."""
+        self._through[name] = max(tick, self._through.get(name, tick))
+
     def told(self, name: str, job: Job | None, now: float, begun: Sequence[Underway]) -> Step | None:
         """What the store is to be told of one job: ticks that were not run, and what was begun without it."""
         if job is None:
             return None
-        step = passed(job, self.untold.get(name, ()))
+        step = passed(job, self.untold.get(name, ()), run=[mine.run.tick for mine in begun], now=now)
         for mine in begun:
             step = replace(step, job=adopted(step.job, mine.run, now=now))
         return step

@@ -96,8 +96,7 @@ async def _in_one_step(world: World, desk: Desk, wishes: Wishes, watchers: Watch
         if isinstance(answer, Hindrance):
             return _none(bids, answer)
         for bid, grant in zip(bids, answer, strict=True):
-            if isinstance(hold := bid.told(grant), Hold):
-                holds.append(hold)
+            holds.append(bid.granted(grant))
     except StoreRefused:  # surely not done: there is nothing to take back
         raise
     except BaseException as error:

@@ -8,7 +8,7 @@ which takes it only from the revision that it was made from; times are the store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from dibs.model.value import value
 
 LONGEST_PAUSE = 3600.0
 SHUT_DOWN = "its node was shut down"
+FORGOTTEN = "the store was started anew, and has forgotten what came of it"
+OVERTAKEN = "the store was silent, and a later one was run without it"
 
 
 @value
@@ -59,6 +61,15 @@ def raised(job: Job, version: int, tick: float) -> Job:
     if job.version != version or job.next_due is None or job.next_due > tick:
         return job
     return replace(job, next_due=job.calendar.after(tick))
+
+
+def bygone(job: Job, run: Run, *, now: float) -> Step:
+    """The job of a store that may have forgotten that this attempt was begun, and ended: it is not begun again."""
+    forgotten = _before(job, run)
+    if not forgotten:
+        return Step(job)
+    known = replace(job, runs=tuple(each for each in job.runs if each not in forgotten))
+    return Step(known, [_record(run, "lost", now, FORGOTTEN)])
 
 
 # What is to be done by now.
@@ -170,21 +181,54 @@ def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | 
 
 
 def adopted(job: Job, run: Run, *, now: float) -> Job:
-    """A run that was begun then: it is leased from now on, and its tick is dealt with."""
+    """A run of which the store knows nothing, or nothing any more: leased from now on, and its tick is dealt with.
+
+    Unless another node was given it meanwhile.
+    """
     if (known := job.run_of(run.owner)) is not None:  # we have told it before, and were not answered
         return _with(job, known, replace(known, expires_at=now + job.terms.ttl))
-    others = tuple(each for each in job.runs if each.is_running or each.tick != run.tick)
+    if _is_taken_over(job, run):
+        return job
+    stale = _before(job, run)
+    others = tuple(each for each in job.runs if each not in stale)
     leased = replace(run, expires_at=now + job.terms.ttl)
-    return raised(replace(job, runs=(*others, leased)), job.version, run.tick)
+    adopted = replace(job, runs=(*others, leased))
+    return raised(adopted, job.version, run.tick) if job.due_at(run.tick) <= now else adopted
 
 
-def passed(job: Job, records: Sequence[Record]) -> Step:
-    """Ticks that were not run then: they are noted, if nobody has dealt with them yet."""
-    new = [record for record in records if job.next_due is not None and record.tick >= job.next_due]
-    return Step(raised(job, job.version, new[-1].tick) if new else job, new)
+def passed(job: Job, records: Sequence[Record], *, run: Collection[float] = (), now: float) -> Step:
+    """Ticks that were not run then are noted, and those that nobody tells of though a later one was dealt with.
+
+    What has not come yet by the store's clock does: somebody's own clock was ahead of it.
+    """
+
+    def is_new(tick: float) -> bool:
+        return job.next_due is not None and tick >= job.next_due and job.due_at(tick) <= now
+
+    new = [record for record in records if is_new(record.tick)]
+    ticks = {record.tick for record in new} | {tick for tick in run if is_new(tick)}
+    if not ticks:
+        return Step(job)
+    silent = [come for come in ticks_come(job, job.due_at(max(ticks))) if come.tick not in ticks]
+    between = [Record(come.tick, "missed", now, come.missed or OVERTAKEN, source="outage") for come in silent]
+    return Step(raised(job, job.version, max(ticks)), [*between, *new])
 
 
 # What these are made of.
+
+
+def _is_taken_over(job: Job, run: Run) -> bool:
+    same = [each for each in job.runs if (each.tick, each.source) == (run.tick, "schedule") and each.owner != run.owner]
+    return run.source == "schedule" and any(each.attempt > run.attempt or each.fence > run.fence for each in same)
+
+
+def _before(job: Job, run: Run) -> Sequence[Run]:
+    """Runs of the same tick that cannot be any more, as this one was begun."""
+    same = [each for each in job.runs if each.tick == run.tick and each.owner != run.owner]
+    if run.source == "outage" and run.attempt == 1:
+        return [each for each in same if not each.is_running]
+    older = [each for each in same if each.source == run.source and each.fence < run.fence]
+    return [each for each in older if each.attempt <= run.attempt]
 
 
 def _given_up(job: Job, run: Run, now: float, why: str) -> Step:

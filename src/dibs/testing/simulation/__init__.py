@@ -1,6 +1,7 @@
 """The third world: the real flows, attacked by a seed in virtual time."""
 
 from dibs.testing.simulation.copies import play_copies
+from dibs.testing.simulation.cron.story import play_cron
 from dibs.testing.simulation.story import Verdicts, play
 
-__all__ = ["Verdicts", "play", "play_copies"]
+__all__ = ["Verdicts", "play", "play_copies", "play_cron"]

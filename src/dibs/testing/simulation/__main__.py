@@ -1,4 +1,7 @@
-"""`python -m dibs.testing.simulation --seeds 20000`, or `--seed 123` for the trace of one world."""
+"""`python -m dibs.testing.simulation --seeds 20000`, or `--seed 123` for the trace of one world.
+
+Half of the worlds are of locks, and half of nodes that run jobs: those of odd seeds.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
+from dibs.testing.simulation.cron.story import play_cron
 from dibs.testing.simulation.story import Verdicts, play
 
 CHUNK = 250
@@ -25,8 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to use")
     options = parser.parse_args(argv)
     if options.seed is not None:
-        return _show(play(options.seed, with_trace=True))
+        return _show(_play(options.seed, with_trace=True))
     return _attack(range(options.first, options.first + options.seeds), options.jobs)
+
+
+def _play(seed: int, *, with_trace: bool = False) -> Verdicts:
+    return play_cron(seed, with_trace=with_trace) if seed % 2 else play(seed, with_trace=with_trace)
 
 
 def _show(found: Verdicts) -> int:
@@ -60,7 +68,7 @@ def _attack_some(seeds: Iterable[int]) -> tuple[Counter[str], list[tuple[int, st
     faulty: list[tuple[int, str]] = []
     gc.disable()  # worlds are small and short-lived; collecting between chunks is a third faster
     for seed in seeds:
-        found = play(seed)
+        found = _play(seed)
         counts.update(found.counts)
         if found.faults:
             faulty.append((seed, found.faults[0]))

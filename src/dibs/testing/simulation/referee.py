@@ -9,7 +9,6 @@ told in time when it does not · I8 unknown is reported as unknown · I9 nobody 
 
 from __future__ import annotations
 
-from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from dibs.flows.hold import RAN_OUT, REACHED_MAX_HOLD, Hold
 from dibs.model.asks import Busy, Evict, Leave, Queued, Renew
 from dibs.model.tenure import NOT_RENEWED
 from dibs.stores.memory.server import BLANK
+from dibs.testing.simulation.minutes import Minutes
 
 if TYPE_CHECKING:
     from dibs.errors import LeaseLost
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from dibs.model.lock import Holder, LockState
     from dibs.testing.simulation.network import Server
     from dibs.testing.simulation.process import Process
+
 OVER_BY_CLOCK = {RAN_OUT, NOT_RENEWED, REACHED_MAX_HOLD}
 
 
-class Referee:
+class Referee(Minutes):
     """Sees every turn of the store and every outcome of a client."""
 
     def __init__(self, server: Server, processes: list[Process], trace: list[str] | None = None) -> None:
-        self._server, self._processes, self._trace = server, processes, trace
-        self.faults: list[str] = []
-        self.counts: Counter[str] = Counter()
+        super().__init__(server.agenda, trace)
+        self._server, self._processes = server, processes
         self.healed_at: float | None = None
         self._highest_fence = 0
         self._excused: dict[str, float] = {}
@@ -280,16 +280,6 @@ class Referee:
                 self.fault("I5", f"{name} still knows {left}, who have left")
             if not lock.at(at + 3 * self._processes[0].weather.ttl + 10).is_blank:
                 self.fault("I5", f"{name} will never be forgotten: {lock}")
-
-    def note(self, who: str, what: str) -> None:
-        """A line of the trace."""
-        if self._trace is not None:
-            self._trace.append(f"{self._server.agenda.now:9.4f}  {who:6}  {what}")
-
-    def fault(self, invariant: str, what: str) -> None:
-        """A promise was broken."""
-        self.faults.append(f"{invariant}: {what} (at {self._server.agenda.now:.4f})")
-        self.note("FAULT", self.faults[-1])
 
 
 def _believes(process: Process, hold: Hold) -> bool:

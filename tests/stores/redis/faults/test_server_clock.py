@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,27 +13,15 @@ from dibs.model.sheet import Change, Entry, Sheet
 from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.servers.fixtures import on_valkey_9
-from tests.servers.server import Server
+from tests.servers.skew import NO_SHIM, Skewed
 from tests.stores.redis.asker import PERMIT, READER, REENTRANT, Asker, Kind
 from tests.stores.redis.faults.party import NAME, Party, renewed
-from tests.stores.redis.faults.skew import NO_SHIM, Skewed, at_true_time, environment, shim_in
 
 TTL = 1.0
 NEXT_RENEWAL = TTL / 3
 STEP = 60
 
 pytestmark = pytest.mark.skipif(bool(NO_SHIM), reason=NO_SHIM)
-
-
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shim_in(tmp_path_factory.mktemp("shim"))
-
-
-@pytest.fixture
-def skewed(start_server: Callable[..., Server], shim: Path, tmp_path: Path) -> Skewed:
-    file = at_true_time(tmp_path)
-    return Skewed(start_server(env=environment(shim, file)), file)
 
 
 @on_valkey_9

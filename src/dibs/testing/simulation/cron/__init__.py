@@ -1,0 +1,1 @@
+"""Worlds of nodes that run jobs."""
