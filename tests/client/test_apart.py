@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -146,6 +147,48 @@ def test_a_program_can_define_and_serve_them_in_one_file(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-W", "error", program], capture_output=True, text=True, check=False)
     assert "serve under `if __name__ == '__main__'`" in done.stderr
     assert "failed its process ended with exit code 1" in done.stdout
+
+
+INTERRUPTED = """
+import os, signal, sys, dibs
+from multiprocessing.context import SpawnProcess
+from unittest.mock import patch
+
+def interrupt_at(moment):
+    if moment in sys.argv:
+        os.killpg(0, signal.Signals[sys.argv[2]])  # the node, its runs, and whoever else it has started
+
+def start_and_interrupt(process, start=SpawnProcess.start):
+    start(process)
+    interrupt_at("made")
+
+d = dibs.connect("memory://", quiet=True)
+
+@d.every("1s", process=True)
+def job() -> bool:
+    return signal.Signals[sys.argv[2]] in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+if __name__ == "__mp_main__":
+    interrupt_at("loading")
+if __name__ == "__main__":
+    with patch.object(SpawnProcess, "start", start_and_interrupt):
+        d.serve()
+    for run in job.history():
+        print(run.outcome, run.reason, run.result)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("moment", ["made", "loading"])
+def test_a_signal_to_all_lets_a_run_finish_whose_process_has_yet_to_begin(
+    folder: Path, moment: str, number: signal.Signals
+) -> None:
+    program = folder / "app.py"
+    program.write_text(INTERRUPTED)
+    command = [sys.executable, "-W", "error", str(program), moment, number.name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG, start_new_session=True)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout.splitlines() == ["ok  False"]
 
 
 def test_what_a_new_process_could_not_find_is_refused() -> None:

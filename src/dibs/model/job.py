@@ -184,7 +184,8 @@ class Record:
 def record_of(text: str) -> Record:
     """What a line of the history says."""
     told = json.loads(text)
-    return Record(**{**told, "log": tuple(told.get("log", ()))})
+    told["log"] = tuple(told.get("log", ()))
+    return Record(**told)
 
 
 def _with_fence(run: Run, revision: int) -> Run:

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
+from multiprocessing.resource_tracker import ensure_running
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.value import value
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 Word = tuple[Any, ...]
 """What the process says of itself."""
+
+FOR_THE_NODE = (signal.SIGINT, signal.SIGTERM)
+"""A terminal or systemd sends them to all that a node has started; but it is the node that sees to its runs."""
 
 
 @value
@@ -39,7 +43,7 @@ def act_apart(errand: Errand, mine: Underway, heard: Callable[[Word], None]) -> 
     ours, theirs = context.Pipe()
     process = context.Process(target=_play, args=(theirs, errand), name=f"dibs-run-{mine.job}", daemon=True)
     with ours:
-        with theirs:
+        with theirs, _signals_held():
             process.start()
         mine.stop = lambda _: process.kill()
         if mine.asked_to_stop:  # before there was anything to kill
@@ -53,9 +57,22 @@ def act_apart(errand: Errand, mine: Underway, heard: Callable[[Word], None]) -> 
     return code
 
 
+@contextmanager
+def _signals_held() -> Generator[None]:
+    """A process that is made meanwhile is not interrupted before it can say that it does not want to be."""
+    ensure_running()  # by now, as whoever makes the tracker of multiprocessing lets them through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_NODE)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _play(pipe: Connection, errand: Errand) -> None:
     """In the new process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the node, which sees to its runs
+    for number in FOR_THE_NODE:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FOR_THE_NODE)  # held until here, and not for those it starts
     threading.Thread(target=_end_with, args=(pipe,), name="dibs-parent", daemon=True).start()
     errand.play(pipe.send, *errand.facts)
     pipe.close()
