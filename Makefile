@@ -38,7 +38,7 @@ demo: $(VENV)/.package ## see it work: dibs demo $(ARGS)
 test: $(VENV)/.test ## set up what is missing and run the tests, on one kind of Redis or Valkey
 	@$(PYTEST) -m "not thorough" $(ARGS)
 
-check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests, a slice of sim and bench
+check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests (a quick bench among them), a slice of sim
 	@echo "== format"
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
 	@echo "== lint"
@@ -52,13 +52,11 @@ check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests, a sl
 	@echo "== imports"
 	@$(BIN)/lint-imports --no-logo
 	@echo "== tests"
-	@$(PYTEST) --cov --cov-report=
+	@$(PYTEST) $(foreach room,model ports flows,--cov=src/dibs/$(room)) --cov-report=
 	@echo "== coverage of model, ports and flows"
 	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=100
 	@echo "== simulation"
 	@$(BIN)/python -m dibs.testing.simulation --seeds 2000
-	@echo "== bench"
-	@$(BIN)/python -m bench --quick
 	@echo "== all good"
 
 sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123

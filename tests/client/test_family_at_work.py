@@ -108,6 +108,7 @@ def test_a_writer_is_in_after_one_section_though_fifty_readers_keep_coming(backe
         assert not list(d.locks())
 
 
+@pytest.mark.thorough
 @in_both_colours
 def test_subsets_of_locks_in_any_order_never_overlap_and_never_wait_in_a_circle(
     backend: Backend, colour: Colour

@@ -116,7 +116,7 @@ def _against_memory(
     kind: Kind, colour: Colour, opened: Opened = by_url, *, of: type[BesideMemory] = StoreAgainstMemory
 ) -> type:
     case = _case((AtItsTime, of), kind, colour, lambda: opened(_emptied(_running(kind))))
-    return _where_it_can_be(case, kind)
+    return _where_it_can_be(case if opened is by_url else pytest.mark.thorough(case), kind)
 
 
 def _while_time_passes(kind: Kind, colour: Colour, *, of: type[BesideMemory] = StoreAgainstMemory) -> type:
@@ -134,7 +134,8 @@ def _where_it_can_be(case: type, kind: Kind, missing: str = "") -> type:
 def _case(machines: tuple[type, ...], kind: Kind, colour: Colour, opened: Callable[[], Backend]) -> type:
     more = {"kind": kind, "make_line": LINES[colour], "make_backend": staticmethod(lambda _: opened())}
     case: type = type("OfThisKind", machines, more).TestCase  # type: ignore[attr-defined]
-    case.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)  # type: ignore[attr-defined]
+    examples = 40 if kind is FIRST else 20
+    case.settings = settings(max_examples=examples, stateful_step_count=40, deadline=None)  # type: ignore[attr-defined]
     return case
 
 

@@ -2,8 +2,8 @@
 
 With `cron` after them, in worlds of nodes that run jobs.
 
-It is JSON, `{"patch": [[old, new], …], "weather": {…} or null}`: each old text stands exactly once in the module's
-real source.
+It is JSON, `{"patch": [[old, new], …], "weather": {…} or null, "first": 0}`: each old text stands exactly once in the
+module's real source.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main(module: str, seeds: int, kind: str = "locks") -> None:
     played = play_copies if module.endswith(".copies") else partial(play, weather=weather)
     if kind == "cron":
         played = partial(play_cron, weather=weather)
-    for seed in range(seeds):
+    for seed in range(plant.get("first", 0), seeds):
         if faults := played(seed).faults:
             print(f"{seed} {faults[0]}")
             return

@@ -22,12 +22,14 @@ class Plant:
     patch: tuple[tuple[str, str], ...]
     weather: Mapping[str, object] | None = None
     """What goes wrong in all of the worlds, where the usual weather seldom shows it."""
+    first: int = 0
+    """Of the worlds, the first that is played: what is found late would take long to find anew each time."""
 
     def is_caught(self, kind: Literal["locks", "cron"]) -> bool:
         """Whether one of many worlds of that kind shows it."""
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("planted.py")), self.module, str(SEEDS), kind],
-            input=json.dumps({"patch": self.patch, "weather": self.weather}),
+            input=json.dumps({"patch": self.patch, "weather": self.weather, "first": self.first}),
             capture_output=True,
             text=True,
             check=False,

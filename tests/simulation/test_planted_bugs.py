@@ -205,7 +205,11 @@ PLANTS = [
     Plant(
         "a loss heard before its grant is forgotten",
         "dibs.flows.bid",
-        (("if fence in self._void:", "if False:"), ("if arrived and Taken(fence) in arrived:", "if False:")),
+        (
+            ("None if answer.fence in self._void else self.granted(answer)", "self.granted(answer)"),
+            ("tenure.is_stale(now) or wake.fence in self._void", "tenure.is_stale(now)"),
+            ("if arrived and Taken(fence) in arrived:", "if False:"),
+        ),
         {"ttl": 1.0, "slow": 0.2, "disasters": ["evict", "evict", "evict"]},
     ),
     Plant(
@@ -267,6 +271,7 @@ PLANTS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.idea.replace(" ", "-"))
 def test_a_planted_bug_is_caught(plant: Plant) -> None:
     assert plant.is_caught("locks"), f"no world among {SEEDS} shows that {plant.idea}"

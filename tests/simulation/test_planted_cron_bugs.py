@@ -64,6 +64,7 @@ CRON_PLANTS = [
         "dibs.flows.bearings",
         (("SETTLING = 3.0", "SETTLING = 0.0"),),
         {"ttl": 1.0, "disasters": ["forget", "forget"]},
+        first=500,
     ),
     Plant(
         "a result is taken from whoever brings it",
@@ -107,6 +108,7 @@ CRON_PLANTS = [
         "dibs.flows.shift",
         (("            wait = min(wait, self.charge.rests())\n", ""),),
         {"ttl": 0.5},
+        first=1_400,
     ),
     Plant(
         "a run of a dead node is begun once more, whatever its job says",
@@ -131,10 +133,12 @@ CRON_PLANTS = [
                 "    return Step(job, new)\n",
             ),
         ),
+        first=700,
     ),
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("plant", CRON_PLANTS, ids=lambda plant: plant.idea.replace(" ", "-"))
 def test_a_planted_bug_is_caught(plant: Plant) -> None:
     assert plant.is_caught("cron"), f"no world among {SEEDS} shows that {plant.idea}"

@@ -10,7 +10,7 @@ from dibs.testing.simulation import play, play_copies
 from dibs.testing.simulation.__main__ import main
 from dibs.testing.simulation.weather import Weather
 
-SEEDS = 2_000
+SEEDS = 1_000
 SHARES = 8
 
 

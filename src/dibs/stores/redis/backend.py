@@ -36,7 +36,8 @@ class RedisBackend:
             scope=f"among all who use {self.server}",
             clocks="the server's clock for leases and fences, each holder's own for trust; if the server forgets, "
             "fences rise by its clock",
-            durability="as the server is set up: what it forgets in a crash, its holders learn at the next renewal",
+            durability="as the server is set up: what it forgets in a crash, its holders learn at the next renewal;"
+            " of ticks that it forgets they remind it, as long as they live",
         )
 
     def locks(self, namespace: str) -> RedisLocks:

@@ -107,6 +107,7 @@ async def cut_the_release(party: Party, face: Face, cut: Cut) -> None:
     fault.wait(within=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("colour", BOTH)
 @pytest.mark.parametrize("turn", [cut_the_asking, cut_the_release])
 @on_valkey_9

@@ -20,6 +20,7 @@ from tests.stores.redis.faults.party import NAME, Party
 TTL = 1.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("harm", [silence_reply, break_at_reply], ids=["silence", "cut"])
 @pytest.mark.parametrize("colour", BOTH)
 @on_valkey_9
