@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dibs.events import ClaimingPaused, RunBegun, RunBuried, RunEnded, RunForsaken, StoreBack, StoreSilent, TickPassed
 from dibs.flows.bearings import ANEW, SETTLING
-from dibs.flows.duty import NOT_RENEWED
+from dibs.flows.duty import NOT_RENEWED, TAKEN
 from dibs.flows.shift import LOOK_EVERY, RETRY
+from dibs.model.job import Run
 from dibs.model.rota import Ending
 from dibs.stores.memory.sheets import Sheets
 from tests.flows.nodes import NAME, OK, Node, duty, history, job, outcomes
@@ -374,6 +377,17 @@ class TestForgetting:
         node.ends()
         node.round()
         assert (node.ticks, outcomes(scene)) == ([FIRST], [(FIRST, "ok")])
+
+    def test_unless_another_node_was_given_it_meanwhile(self, scene: Scene, ann: Process) -> None:
+        node = Node(ann)
+        node.rounds_until(FIRST + 0.5)
+        sheets, known = scene.server.sheets[""], job(scene)
+        now = scene.store_now()
+        theirs = Run(EPOCH + FIRST, 2, owner="bob-1", node="bob", started_at=now, expires_at=now + 30)
+        sheets.kept[NAME] = replace(sheets.kept[NAME], text=replace(known, runs=(theirs,)).text())
+        sheets.life = "another"
+        node.rounds_until(FIRST + 5)
+        assert ([run.owner for run in job(scene).runs], node.stops) == (["bob-1"], [TAKEN])
 
     def test_unless_its_lease_was_over_before_that_could_be_told(self, scene: Scene, ann: Process) -> None:
         node = Node(ann, duty(ttl=2.0))
