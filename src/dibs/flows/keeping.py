@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SOON = 0.25
 """How long it sleeps when there is nothing to look after: what is taken and given back meanwhile need not wake it."""
-BATCH = 1_000
+BATCH = 1_250
 """The most leases and tickets that one command renews."""
 
 LAST_WORD = 0.25
