@@ -107,6 +107,7 @@ class Seat:
 
 
 @on_valkey_9
+@pytest.mark.thorough
 class TestOutages:
     @in_both_colours
     @in_each_outage

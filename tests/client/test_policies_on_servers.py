@@ -55,6 +55,7 @@ def client(url: str, diary: Diary, on_outage: Any) -> Iterator[Dibs]:
         yield d
 
 
+@pytest.mark.thorough
 class TestStoppedAndStartedAgain:
     """A server goes away in the middle of a run, and comes back."""
 

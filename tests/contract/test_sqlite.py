@@ -39,5 +39,5 @@ def _fresh(clock: Callable[[], float]) -> Backend:
 
 TestAgainstMemory = store_against_memory(_fresh)
 TestAgainstMemoryByTasks = store_against_memory(_fresh, colour="asyncio")
-TestSheetsAgainstMemory = sheets_against_memory(_fresh)
-TestSheetsAgainstMemoryByTasks = sheets_against_memory(_fresh, colour="asyncio")
+TestSheetsAgainstMemory = sheets_against_memory(_fresh, examples=40)
+TestSheetsAgainstMemoryByTasks = sheets_against_memory(_fresh, colour="asyncio", examples=40)

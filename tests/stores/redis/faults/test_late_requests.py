@@ -21,6 +21,7 @@ TTL = 0.6
 LATE, WAIT = 1.5 * TTL, 0.3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("colour", BOTH)
 @on_valkey_9
 def test_any_request_may_come_late_once(server: Server, colour: str) -> None:
