@@ -21,6 +21,7 @@ from bench.redis.targets import on_redis
 from bench.rounds import Row
 from bench.targets import Verdict, judged
 from bench.turns import Turns
+from dibs.flows.keeping import BATCH
 from tests.servers.kinds import REDIS, VALKEY_9
 
 NO_SERVER = pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
@@ -132,8 +133,8 @@ def test_one_row_is_judged_beside_each_peer_that_it_is_to_beat() -> None:
     assert verdicts == {other.name: (20.0, Verdict.MISSED), peer.name: (6.0, Verdict.MET)}
 
 
-def test_one_batch_renews_a_thousand_leases() -> None:
-    assert [Holding(size, 30.0).batches for size in (1, 1_000, 1_001, 10_000)] == [1, 1, 2, 10]
+def test_one_batch_renews_as_many_leases_as_a_command_does() -> None:
+    assert [Holding(size, 30.0).batches for size in (1, BATCH, BATCH + 1, 8 * BATCH)] == [1, 1, 2, 8]
 
 
 @NO_SERVER
