@@ -19,8 +19,6 @@ TIMES ?= 10
 CRON_SECONDS ?= 60
 ARGS  ?=
 PYTHON ?=
-# Tests wait for real clocks half of the time: three at a time keep two cores busy.
-WORKERS ?= $(shell echo $$((($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2)))
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
 
 # Files that must be covered to the last branch: the rooms that decide.
@@ -38,7 +36,7 @@ demo: $(VENV)/.package ## see it work: dibs demo $(ARGS)
 	@$(BIN)/dibs demo $(ARGS)
 
 test: $(VENV)/.test ## set up what is missing and run the tests, on one kind of Redis or Valkey
-	@$(PYTEST) -n $(WORKERS) -m "not thorough" $(ARGS)
+	@$(PYTEST) -m "not thorough" $(ARGS)
 
 check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests (a quick bench among them), a slice of sim
 	@echo "== format"
