@@ -28,7 +28,8 @@ FULL = Efforts(Effort(15, 0.2), Effort(9, 0.8), Effort(5, 2.0), Effort(3, 10.0),
 def section(efforts: Efforts) -> Section:
     """Measure, judge and tell."""
     wanted = [*targets.embedded(efforts.crowd), *family.targets(family.FILE), *schedules.targets()]
-    beside, missing = [*peers.versions(), *schedules.versions()], [*peers.missing(), *schedules.missing()]
+    others = (*peers.PEERS, *schedules.PEERS)
+    beside, missing = peers.versions(others), peers.missing(others)
     return Section(_measured(efforts), wanted, beside=beside, missing=missing)
 
 

@@ -19,19 +19,19 @@ PATIENCE = 600.0
 """For the one that would give up by itself after a few seconds, which is nothing when others are starved."""
 
 
-def installed() -> list[str]:
+def installed(peers: Sequence[str] = PEERS) -> list[str]:
     """Those that are here."""
-    return [peer for peer in PEERS if find_spec(peer) is not None]
+    return [peer for peer in peers if find_spec(peer) is not None]
 
 
-def missing() -> list[str]:
+def missing(peers: Sequence[str] = PEERS) -> list[str]:
     """Those that are not."""
-    return [peer for peer in PEERS if find_spec(peer) is None]
+    return [peer for peer in peers if find_spec(peer) is None]
 
 
-def versions() -> Sequence[str]:
+def versions(peers: Sequence[str] = PEERS) -> Sequence[str]:
     """Name and version of each that is here."""
-    return [f"{peer} {version(peer)}" for peer in installed()]
+    return [f"{peer} {version(peer)}" for peer in installed(peers)]
 
 
 def file_lock(peer: str, folder: Path) -> AbstractContextManager[object]:

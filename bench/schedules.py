@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
-from importlib.util import find_spec
 from zoneinfo import ZoneInfo
 
+from bench.peers import installed
 from bench.rounds import Effort, Row, interleaved
 from bench.targets import Bound, Target
 from dibs.model.calendar import cron
@@ -29,21 +28,6 @@ def named(expression: str, who: str) -> str:
     return f"next, {expression}: {who}"
 
 
-def installed() -> list[str]:
-    """Those that are here."""
-    return [peer for peer in PEERS if find_spec(peer) is not None]
-
-
-def missing() -> list[str]:
-    """Those that are not."""
-    return [peer for peer in PEERS if find_spec(peer) is None]
-
-
-def versions() -> Sequence[str]:
-    """Name and version of each that is here."""
-    return [f"{peer} {version(peer)}" for peer in installed()]
-
-
 def targets() -> list[Target]:
     return [
         Target(named(OFTEN, OURS), Bound.AT_MOST, 4.0, unit="µs"),
@@ -56,7 +40,7 @@ def rows(effort: Effort) -> list[Row]:
 
 
 def _compared(expression: str, effort: Effort) -> list[Row]:
-    contenders = {who: partial(_timed, _walker(who, expression), effort.span) for who in (OURS, *installed())}
+    contenders = {who: partial(_timed, _walker(who, expression), effort.span) for who in (OURS, *installed(PEERS))}
     ours, *others = (
         Row(named(expression, who), took, "µs") for who, took in interleaved(contenders, effort.rounds).items()
     )

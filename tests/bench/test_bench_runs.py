@@ -81,7 +81,7 @@ EMBEDDED_ROWS = [
     *(
         f"next, {expression}: {who}"
         for expression in ("*/5 * * * *", "0 3 * * *", "30 9 * * 1-5", "0 0 1 1 *")
-        for who in ("dibs", *schedules.installed())
+        for who in ("dibs", *peers.installed(schedules.PEERS))
     ),
     "simulated worlds on one core",
 ]
@@ -214,7 +214,7 @@ def test_a_quick_bench_of_the_embedded_store_has_a_row_for_every_scenario_and_a_
     printed = quick("embedded")
     assert printed.rows == EMBEDDED_ROWS
     assert printed.targets == EMBEDDED_TARGETS
-    assert all(peer in printed.notes[-1] for peer in [*peers.missing(), *schedules.missing()])
+    assert all(peer in printed.notes[-1] for peer in peers.missing((*peers.PEERS, *schedules.PEERS)))
 
 
 @pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)

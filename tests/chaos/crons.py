@@ -60,11 +60,18 @@ def _define(
 
     async def awork(run: dibs.Run) -> int:
         notebook.note("begun", run)
-        await asyncio.sleep(lasts)  # this is the work
+        await _done_in(lasts).wait()  # this is the work
         notebook.note("ended", run)
         return os.getpid()
 
     d.every(every, **terms)(awork if is_async else work)
+
+
+def _done_in(lasts: float) -> asyncio.Event:
+    """Work that the loop will have done by then."""
+    done = asyncio.Event()
+    asyncio.get_running_loop().call_later(lasts, done.set)
+    return done
 
 
 def run_until_told(url: str, terms: Terms) -> None:

@@ -17,7 +17,7 @@ from tests.chaos.stage import Stage
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
 
-LASTS = 5.0
+LASTS = 10.0
 NOTICED = 2.2
 """How long after its last word the store's silence may go unnoticed, and a node be held up by it."""
 IN_TIME = 1.2

@@ -9,6 +9,7 @@ from dibs.model.duration import spoken
 
 if TYPE_CHECKING:
     from dibs.flows.sheets import Reading
+    from dibs.model.sheet import Look
 
 JUMP = 5.0
 """By so many seconds may the store's clock and ours drift apart between two looks."""
@@ -21,19 +22,27 @@ ANEW = "it was started anew, and may have forgotten what was claimed last"
 class Bearings:
     """Taken anew with every look."""
 
-    life: str | None = None
+    _life: str | None = None
+    _is_anew: bool = False
+    """Whether the store was started anew since the last look at what is due."""
     heard: float | None = None
     """What the store's clock said when it was last heard."""
     resumes_at: float = 0.0
     """Until then, by our clock, nothing is to be claimed."""
     _ahead: tuple[float, float] = (0.0, 0.0)
 
+    def is_anew(self, seen: Look) -> bool:
+        """Whether the store was started anew since it was last seen."""
+        is_anew = self._life not in {None, seen.life}
+        self._life, self._is_anew = seen.life, self._is_anew or is_anew
+        return is_anew
+
     def take(self, reading: Reading, *, heartbeat: float) -> str | None:
-        """Note a look; gives the reason if from now on nothing is to be claimed for a while."""
-        now, life = reading.look.now, reading.look.life
+        """Note a look at what is due; gives the reason if from now on nothing is to be claimed for a while."""
+        now = reading.look.now
         ahead = now - reading.answered_at, now - reading.asked_at
-        why = None if self.heard is None else self._trouble(life, ahead)
-        self.life, self.heard, self._ahead = life, now, ahead
+        why = None if self.heard is None else self._trouble(ahead)
+        self.heard, self._ahead, self._is_anew = now, ahead, False
         if why is not None:
             self.resumes_at = reading.answered_at + (SETTLING if why == ANEW else heartbeat)
         return why
@@ -42,8 +51,8 @@ class Bearings:
         """What the store's clock says by now, as far as we know."""
         return None if self.heard is None else now + self._ahead[0]
 
-    def _trouble(self, life: str, ahead: tuple[float, float]) -> str | None:
-        if life != self.life:
+    def _trouble(self, ahead: tuple[float, float]) -> str | None:
+        if self._is_anew:
             return ANEW
         forward, back = ahead[0] - self._ahead[1], self._ahead[0] - ahead[1]
         if max(forward, back) <= JUMP:

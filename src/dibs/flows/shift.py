@@ -41,7 +41,6 @@ class Shift:
         self.is_leaving = False
         self._stand_in = StandIn(world, desk, duties, crew)
         self._bearings = Bearings()
-        self._life: str | None = None
         self._covered = crew.wall()
         """Up to here ticks have been dealt with, or others have them, as far as the store has told us."""
         self._is_enrolled = False
@@ -164,9 +163,8 @@ class Shift:
 
     def _heed(self, seen: Look) -> None:
         """A store that was started anew may have forgotten what we do."""
-        if self._life not in {None, seen.life}:
+        if self._bearings.is_anew(seen):
             self.charge.loosen()
-        self._life = seen.life
 
     # What the store may not know.
 

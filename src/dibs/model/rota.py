@@ -8,11 +8,11 @@ which takes it only from the revision that it was made from; times are the store
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dibs.model.job import Job, Outcome, Record, Run, Source, Terms
+from dibs.model.job import Job, Outcome, Record, Run, Terms
 from dibs.model.ticks import moment, ticks_come
 from dibs.model.value import value
 
@@ -85,8 +85,11 @@ def advanced(job: Job, *, now: float, owner: str, node: str) -> Step:
 
 def _buried(job: Job, now: float) -> Step:
     """Runs whose lease is over: begun once more if the job allows it, else lost."""
-    dead = [run for run in job.running if run.expires_at <= now]
-    return _each(job, dead, lambda of, run: _given_up(of, run, now, "its node did not renew it in time"))
+    records = list[Record]()
+    for run in [each for each in job.running if each.expires_at <= now]:
+        done = _given_up(job, run, now, "its node did not renew it in time")
+        job, records = done.job, [*records, *done.records]
+    return Step(job, records)
 
 
 def _ticked(job: Job, now: float) -> Step:
@@ -247,23 +250,14 @@ def _with(job: Job, old: Run, *new: Run) -> Job:
     return replace(job, runs=(*job.runs[:place], *new, *job.runs[place + 1 :]))
 
 
-def _each(job: Job, runs: Sequence[Run], act: Callable[[Job, Run], Step]) -> Step:
-    records: list[Record] = []
-    for run in runs:
-        done = act(job, run)
-        job, records = done.job, [*records, *done.records]
-    return Step(job, records)
-
-
 def _record(run: Run, outcome: Outcome, now: float, reason: str, **more: Any) -> Record:
-    source: Source = run.source
     return Record(
         run.tick,
         outcome,
         now,
         reason or run.cancelled_by,
         attempt=run.attempt,
-        source=source,
+        source=run.source,
         node=run.node,
         fence=run.fence,
         started_at=run.started_at,
