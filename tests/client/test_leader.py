@@ -26,10 +26,9 @@ from dibs.stores.sqlite import Location, SqliteBackend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage
 from tests.chaos.stage import Stage
-from tests.client import candidates
+from tests.client.successions import Successions
 
 BOTH = ["blocking", "asyncio"]
-LATE = 1.0
 """How long after its TTL a dead leader may be without a successor."""
 
 
@@ -695,35 +694,7 @@ class TestClosing:
         play(main)
 
 
-@pytest.mark.parametrize("kind", BOTH)
-def test_a_killed_leader_is_followed_when_its_ttl_is_over(stage: Stage, folder: Path, kind: str) -> None:
-    url, ttl = f"sqlite:///{folder / 'locks.sqlite'}", 1.0
-    leader = stage.start(candidates.lead, kind, url, ttl)
-    [fence, _] = leader.hear("leads")
-    successor = stage.start(candidates.lead, kind, url, ttl)
-    successor.hear("waits")
-    died_at = boottime()
-    leader.kill()
-    [next_fence, led_at] = successor.hear("leads")
-    assert led_at < died_at + ttl + LATE
-    assert next_fence > fence
-    successor.tell("go")
-    successor.hear("left")
-    successor.ends()
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_a_process_that_leaves_its_loop_is_followed_at_once(stage: Stage, folder: Path, kind: str) -> None:
-    url = f"sqlite:///{folder / 'locks.sqlite'}"
-    leader = stage.start(candidates.lead, kind, url, 60)
-    [fence, _] = leader.hear("leads")
-    successor = stage.start(candidates.lead, kind, url, 60)
-    successor.hear("waits")
-    leader.tell("go")
-    leader.hear("left")
-    [next_fence, _] = successor.hear("leads", within=10)
-    assert next_fence > fence
-    leader.ends()
-    successor.tell("go")
-    successor.hear("left")
-    successor.ends()
+class TestOnAFile(Successions):
+    @pytest.fixture
+    def url(self, folder: Path) -> str:
+        return f"sqlite:///{folder / 'locks.sqlite'}"
