@@ -22,6 +22,10 @@ class TestSheetsInMemory(SheetContract):
 
 
 TestAgainstMemory = store_against_memory(lambda clock: MemoryBackend(clock=clock))
-TestAgainstMemoryByTasks = store_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")
+TestAgainstMemoryByTasks = pytest.mark.thorough(
+    store_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")
+)
 TestSheetsAgainstMemory = sheets_against_memory(lambda clock: MemoryBackend(clock=clock))
-TestSheetsAgainstMemoryByTasks = sheets_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")
+TestSheetsAgainstMemoryByTasks = pytest.mark.thorough(
+    sheets_against_memory(lambda clock: MemoryBackend(clock=clock), colour="asyncio")
+)

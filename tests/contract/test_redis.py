@@ -41,6 +41,7 @@ class TestRedis(LockContract):
         return open_store(server_url)
 
 
+@pytest.mark.thorough
 @on_valkey_9
 class TestRedisByTls(LockContract):
     brief = 0.8
@@ -50,17 +51,18 @@ class TestRedisByTls(LockContract):
         return open_store(tls_url)
 
 
-WAYS: dict[str, dict[str, Any]] = {
-    "decoding": {"decode_responses": True},
-    "RESP2": {"decode_responses": False, "protocol": 2},
-}
+WAYS = [
+    pytest.param({"decode_responses": True}, id="decoding"),
+    pytest.param({"decode_responses": False, "protocol": 2}, id="RESP2", marks=pytest.mark.thorough),
+]
 
 
+@pytest.mark.thorough
 @on_valkey_9
 class TestRedisByOnesOwnClient(LockContract):
     """Of which we take the way to the server, and the protocol, and nothing else."""
 
-    @pytest.fixture(params=WAYS.values(), ids=list(WAYS))
+    @pytest.fixture(params=WAYS)
     def backend(self, request: pytest.FixtureRequest, server: Server) -> Backend:
         return open_client(redis.Redis(host=HOST, port=server.port, **request.param))
 
@@ -72,7 +74,7 @@ class TestSheets(SheetContract):
 
 
 class TestSheetsByOnesOwnClient(SheetContract):
-    @pytest.fixture(params=WAYS.values(), ids=list(WAYS))
+    @pytest.fixture(params=WAYS)
     def backend(self, request: pytest.FixtureRequest, server: Server) -> Backend:
         return open_client(redis.Redis(host=HOST, port=server.port, **request.param))
 
@@ -121,7 +123,7 @@ def _against_memory(
 
 def _while_time_passes(kind: Kind, colour: Colour, *, of: type[BesideMemory] = StoreAgainstMemory) -> type:
     case = _case((WhileTimePasses, of), kind, colour, lambda: by_url(_emptied(_skewed(kind).server)))
-    return _where_it_can_be(case, kind, NO_SHIM)
+    return _where_it_can_be(case if colour == "blocking" else pytest.mark.thorough(case), kind, NO_SHIM)
 
 
 def _where_it_can_be(case: type, kind: Kind, missing: str = "") -> type:

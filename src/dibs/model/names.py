@@ -8,18 +8,23 @@ LONGEST = 200
 """The most bytes a name may have, in UTF-8."""
 
 SIDES = (
+    "backfill",
     "bars",
     "counts",
     "due",
+    "ends",
+    "entries",
     "expiries",
     "fence",
-    "history",
     "holders",
     "index",
     "jobs",
     "leases",
     "line",
+    "lines",
     "memo",
+    "names",
+    "tagged",
     "tick",
     "tickets",
 )
@@ -40,7 +45,7 @@ def name_fault(name: object, *, what: str = "a lock's name") -> str | None:
 
 
 def lock_fault(name: object, *, what: str = "a lock's name") -> str | None:
-    """What is wrong with a lock's name, or a job's. It may be used on every store if it may be on one."""
+    """What is wrong with a lock's name. It may be used on every store if it may be on one."""
     if isinstance(name, str) and _PLAIN.fullmatch(name):
         return None
     if fault := name_fault(name, what=what):
@@ -51,6 +56,13 @@ def lock_fault(name: object, *, what: str = "a lock's name") -> str | None:
     if "}" in name and not is_tagged(name):
         return f"a '}}' in {what} must end a {{tag}} (or its keys would be in several slots of a cluster)"
     return None
+
+
+def job_fault(name: object, *, what: str = "a job's name") -> str | None:
+    """What is wrong with the name of a job or a schedule: as a lock's, but a fleet keeps its own things beside them."""
+    if isinstance(name, str) and name.startswith("~"):
+        return f"{what} may not begin with '~' (so begin the names of what a fleet keeps of itself)"
+    return lock_fault(name, what=what)
 
 
 def is_tagged(key: str) -> bool:

@@ -7,8 +7,12 @@ is decided once, by rules that no store has to know (`dibs.model.rota`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from dibs.model.value import value
+
+MOST_FORGOTTEN = 100
+"""So many entries of histories that are over are dropped by whoever notes something: nobody has to wait for long."""
 
 
 @value
@@ -26,6 +30,36 @@ class Entry:
 
     at: float
     text: str
+    tags: tuple[str, ...] = ()
+    """Under what it is found beside the name of its sheet: each is an index of its own.
+
+    It may be the name of another history, and stays in its own all the same. None holds a tab or a line break.
+    """
+
+
+@value
+class Line:
+    """What was noted, and in whose history."""
+
+    name: str
+    at: float
+    text: str
+
+
+@value
+class Question:
+    """Which lines are wanted of all histories: the latest first, of the same time, what was noted last.
+
+    Whoever wants more asks again up to the time of the last one, and skips what it has of that time.
+    """
+
+    tag: str
+    """Or the name of a sheet, whose own history it is."""
+    since: float = -inf
+    until: float = inf
+    """Both included."""
+    skip: int = 0
+    limit: int = 100
 
 
 @value
@@ -51,7 +85,13 @@ class Change:
     keep: int = 1_000
     """So many entries of the history are kept."""
     keep_for: float = 30 * 86_400.0
-    """And none for longer than this, once another is noted."""
+    """And none for longer than this, once another is noted.
+
+    A history to which nothing was added for so long is over: it goes when something is noted in any history of the
+    namespace, up to `MOST_FORGOTTEN` entries of such at a time.
+    """
+    unless_due: str = ""
+    """It is refused while the sheet of this name is to be looked at: the fleet is frozen."""
 
 
 @value

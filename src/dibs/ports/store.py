@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Renew,
     )
     from dibs.model.counts import Count
-    from dibs.model.sheet import Change, Look
+    from dibs.model.sheet import Change, Entry, Line, Look, Question
     from dibs.model.views import LockView
 
 T_co = TypeVar("T_co", covariant=True)
@@ -107,8 +107,8 @@ class RecordStore(Protocol):
 class JobStore(Protocol):
     """How one backend words the questions about jobs, of which it keeps sheets and a history."""
 
-    def due(self, skip: int, limit: int) -> Command[Look]:
-        """The sheets that somebody has to look at by now, those that waited longest first."""
+    def due(self, skip: int, limit: int, by: float | None = None) -> Command[Look]:
+        """The sheets that somebody has to look at by now, or by another moment, those that waited longest first."""
         ...
 
     def sheets(self, names: Sequence[str]) -> Command[Look]:
@@ -119,8 +119,16 @@ class JobStore(Protocol):
         """Change sheets, each for itself: its new revision, or 0 if it was not done."""
         ...
 
-    def history(self, name: str, limit: int) -> Command[Sequence[str]]:
-        """What was noted of a job, the latest first."""
+    def named(self, prefix: str, after: str, limit: int) -> Command[Look]:
+        """The sheets whose names begin so and come after this one, by name (by code point)."""
+        ...
+
+    def note(self, name: str, entries: Sequence[Entry], keep: int, keep_for: float) -> Command[object]:
+        """Add to a history without a sheet; so many are kept, and none for longer than this."""
+        ...
+
+    def lines(self, question: Question) -> Command[Sequence[Line]]:
+        """What was noted, as far as it is asked for."""
         ...
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.model.asks import Evict
+from dibs.model.sheet import Change
 from dibs.ports.store import Command
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
         Renew,
     )
     from dibs.model.counts import Count
-    from dibs.model.sheet import Change, Look
+    from dibs.model.sheet import Entry, Line, Look, Question
     from dibs.model.views import LockView
 
 
@@ -73,8 +75,8 @@ class DirectLocks:
     def counted(self) -> Command[Sequence[Count]]:
         return Command(("counted", self._prefix), _as_it_is, self._node)
 
-    def due(self, skip: int, limit: int) -> Command[Look]:
-        return Command(("due", self._prefix, skip, limit), _as_it_is, self._node)
+    def due(self, skip: int, limit: int, by: float | None = None) -> Command[Look]:
+        return Command(("due", self._prefix, skip, limit, by), _as_it_is, self._node)
 
     def sheets(self, names: Sequence[str]) -> Command[Look]:
         return Command(("sheets", self._prefix, names), _as_it_is, self._node)
@@ -82,8 +84,15 @@ class DirectLocks:
     def amend(self, changes: Sequence[Change]) -> Command[Sequence[int]]:
         return Command(("amend", self._prefix, changes), _as_it_is, self._node)
 
-    def history(self, name: str, limit: int) -> Command[Sequence[str]]:
-        return Command(("history", self._prefix, name, limit), _as_it_is, self._node)
+    def named(self, prefix: str, after: str, limit: int) -> Command[Look]:
+        return Command(("named", self._prefix, prefix, after, limit), _as_it_is, self._node)
+
+    def note(self, name: str, entries: Sequence[Entry], keep: int, keep_for: float) -> Command[object]:
+        change = Change(name, 0, None, None, -inf, inf, entries=entries, keep=keep, keep_for=keep_for)
+        return Command(("note", self._prefix, change), _as_it_is, self._node)
+
+    def lines(self, question: Question) -> Command[Sequence[Line]]:
+        return Command(("lines", self._prefix, question), _as_it_is, self._node)
 
     def _named(self, asks: Sequence[tuple[str, AskT]]) -> Sequence[tuple[str, AskT]]:
         return [(self._prefix + name, ask) for name, ask in asks]

@@ -25,7 +25,7 @@ from dibs.model.asks import (
     Renew,
 )
 from dibs.model.counts import Count
-from dibs.model.sheet import Change, Look, Sheet
+from dibs.model.sheet import Change, Entry, Look, Question, Sheet
 from dibs.model.views import LockView
 from dibs.ports.store import Command
 from dibs.stores.redis import open_store
@@ -136,8 +136,14 @@ class Asker:
         assert revision
         return revision
 
-    def history(self, name: str = "a") -> Sequence[str]:
-        return self.ask(self.locks.history(name, 100))
+    def named(self, prefix: str = "", after: str = "", limit: int = 100) -> list[str]:
+        return [sheet.name for sheet in self.ask(self.locks.named(prefix, after, limit)).sheets]
+
+    def note(self, name: str, *entries: Entry, keep: int = 1_000, keep_for: float = 1_000.0) -> None:
+        self.ask(self.locks.note(name, entries, keep, keep_for))
+
+    def history(self, tag: str = "a") -> list[str]:
+        return [line.text for line in self.ask(self.locks.lines(Question(tag)))]
 
     def told(self, pushes: int) -> list[Push]:
         """What the store has told so far, once it is that much."""

@@ -49,9 +49,12 @@ def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_a
             program.ends()
         with d.lock("a", ttl=10, wait=30):
             pass
-        assert set(eyes.keys()) <= {b"dibs:~fence", b"dibs:~index", b"dibs:~counts"}
+        keys = set(eyes.keys())
+        of_locks = {key for key in keys if not key.startswith(b"{dibs:~fence}")}  # without the histories
+        assert of_locks <= {b"dibs:~fence", b"dibs:~index", b"dibs:~counts"}
 
 
+@pytest.mark.thorough
 def test_a_thousand_who_wait_for_a_thousand_locks_need_two_connections_and_a_command_a_round(
     private_server: Server,
 ) -> None:

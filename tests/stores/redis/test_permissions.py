@@ -103,16 +103,22 @@ def test_it_is_enough_for_jobs_also_if_what_is_kept_of_them_is_deleted_by_hand(
 ) -> None:
     server = start_server(users={"dibs": documented().replace("dibs:", f"{NAMESPACE}:")})
     asker = Asker(server.url_of("dibs", "password"), colour)
-    revision = asker.keep_sheet(acts_at=1.0, entries=[Entry(asker.now(), "noted")])
-    assert asker.history() == ["noted"]
+    revision = asker.keep_sheet(acts_at=1.0, entries=[Entry(asker.now(), "noted", ("ok",))], keep=1)
+    asker.note("audit", *[Entry(asker.now(), text, ("ok",)) for text in ("first", "last")], keep=1)
+    asker.keep_sheet("b", acts_at=None, entries=[Entry(asker.now(), "b")], keep_for=0.0)
+    assert (asker.history(), asker.history("ok"), asker.history("b")) == (["noted"], ["last", "noted"], [])
     run, _, begun = asker.due().life.partition("/")
     assert (len(run), begun) == (40, str(revision))
-    asker.keep_sheet("b", acts_at=None)
-    server.ask("DEL", "{n:~fence}~due")
+    server.ask("DEL", "{n:~fence}~due", "{n:~fence}~names")
+    assert asker.named() == ["a", "b"]
     assert [sheet.name for sheet in asker.due().sheets] == ["a"]
+    server.ask("DEL", "{n:~fence}~entries")
+    assert (asker.history("ok"), asker.history("audit")) == ([], [])
     server.ask("HDEL", "{n:~fence}~jobs", "b")
+    assert asker.named() == ["a"]
     [dropped] = asker.ask(asker.locks.amend([Change("a", revision, None, None, -inf, inf)]))
     assert dropped > revision
+    asker.note("audit", Entry(0.0, "long ago"))
     assert server.ask("KEYS", "*") == ["n:~fence"]
     asker.close()
 

@@ -12,86 +12,14 @@ import dibs
 from dibs import StoreUnreachable
 from dibs.model.asks import Granted, Queued, Said
 from dibs.model.counts import Count
-from dibs.model.sheet import Change
+from dibs.model.sheet import Change, Entry, Question, Sheet
 from dibs.runtime.clock import boottime
 from dibs.stores.sqlite import schema
 from dibs.stores.sqlite.boot import boot_id
 from dibs.stores.sqlite.schema import APPLICATION_ID, FORMAT, PAGE_SIZE, Unfit, check
+from tests.stores.sqlite.formats import TABLES
 from tests.stores.sqlite.turns import BOOT, Turns
 
-TABLES_1 = """
-CREATE TABLE store (
-    format INTEGER NOT NULL,
-    last_fence INTEGER NOT NULL,
-    barred_until REAL NOT NULL,           -- no bar stands after this
-    boot TEXT NOT NULL                    -- a lease does not outlive the boot that it was timed by
-);
-CREATE TABLE lock (                       -- a row while somebody holds it or waits for it
-    name TEXT PRIMARY KEY,
-    waiters INTEGER NOT NULL,
-    soonest REAL NOT NULL,                -- no ticket expires before this
-    shortest REAL NOT NULL,               -- no ticket has a shorter TTL than this
-    owner TEXT, fence INTEGER, ttl REAL, since REAL, expires_at REAL, channel TEXT, who TEXT, purpose TEXT
-) WITHOUT ROWID;
-CREATE TABLE ticket (
-    name TEXT NOT NULL, place INTEGER NOT NULL,
-    owner TEXT NOT NULL, ttl REAL NOT NULL, expires_at REAL NOT NULL,
-    channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, seen INTEGER NOT NULL, since REAL NOT NULL,
-    PRIMARY KEY (name, place)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX ticket_of_owner ON ticket (name, owner);
-CREATE TABLE bar (
-    name TEXT NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
-    PRIMARY KEY (name, owner)
-) WITHOUT ROWID;
-"""
-TABLES_2 = """
-CREATE TABLE store (
-    format INTEGER NOT NULL,
-    last_fence INTEGER NOT NULL,
-    barred_until REAL NOT NULL,           -- no bar stands after this
-    boot TEXT NOT NULL                    -- a lease does not outlive the boot that it was timed by
-);
-CREATE TABLE lock (                       -- a row while somebody holds it or waits for it
-    name TEXT PRIMARY KEY,
-    waiters INTEGER NOT NULL,
-    soonest REAL NOT NULL,                -- no ticket expires before this
-    shortest REAL NOT NULL,               -- no ticket has a shorter TTL than this
-    owner TEXT, fence INTEGER, ttl REAL, since REAL, expires_at REAL, channel TEXT, who TEXT, purpose TEXT,
-    room INTEGER, depth INTEGER,
-    others INTEGER NOT NULL DEFAULT 0,    -- so many hold it beside the first, with a row in `holder` each
-    ends REAL NOT NULL DEFAULT 0,         -- none of their leases ends before this
-    tightest INTEGER NOT NULL DEFAULT 1   -- none of them allows fewer than this
-) WITHOUT ROWID;
-CREATE TABLE ticket (
-    name TEXT NOT NULL, place INTEGER NOT NULL,
-    owner TEXT NOT NULL, ttl REAL NOT NULL, expires_at REAL NOT NULL,
-    channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, seen INTEGER NOT NULL, since REAL NOT NULL,
-    room INTEGER NOT NULL DEFAULT 1, depth INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (name, place)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX ticket_of_owner ON ticket (name, owner);
-CREATE TABLE bar (
-    name TEXT NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
-    PRIMARY KEY (name, owner)
-) WITHOUT ROWID;
-CREATE TABLE holder (
-    name TEXT NOT NULL,
-    owner TEXT NOT NULL, fence INTEGER NOT NULL, ttl REAL NOT NULL, since REAL NOT NULL, expires_at REAL NOT NULL,
-    channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, room INTEGER NOT NULL, depth INTEGER NOT NULL,
-    PRIMARY KEY (name, fence)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX holder_of_owner ON holder (name, owner);
-CREATE TABLE memo (                       -- what was noted of work that was done under a lock
-    name TEXT PRIMARY KEY, text TEXT NOT NULL, made_at REAL NOT NULL, until REAL NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX memo_until ON memo (until);
-CREATE TABLE counted (                    -- how often what happened to which lock, by namespace
-    space TEXT NOT NULL, name TEXT NOT NULL, what TEXT NOT NULL, times INTEGER NOT NULL,
-    PRIMARY KEY (space, name, what)
-) WITHOUT ROWID;
-"""
-TABLES = {1: TABLES_1, 2: TABLES_2}
 LOOK_1 = """
 SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
     lock.owner, lock.fence, lock.ttl, lock.since, lock.expires_at, lock.channel, lock.who, lock.purpose,
@@ -99,7 +27,7 @@ SELECT format, boot, last_fence, barred_until, waiters, soonest, shortest,
 FROM store LEFT JOIN lock ON lock.name = ?1
 LEFT JOIN ticket AS head ON head.name = ?1 AND head.place = (SELECT min(place) FROM ticket WHERE name = ?1)
 """
-LOOKS = {1: (LOOK_1, ("a",)), 2: ("SELECT format, boot FROM store", ())}
+LOOKS = {1: (LOOK_1, ("a",)), **dict.fromkeys((2, 3), ("SELECT format, boot FROM store", ()))}
 """How an older dibs finds out, within a turn, which format the file has by now."""
 FENCE = 2_000_000_000_000_000
 
@@ -110,7 +38,12 @@ def made(file: Path, name: str, *, boot: str, now: float, made_in: int) -> None:
     db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     db.executescript(TABLES[made_in])
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.execute("INSERT INTO store VALUES (?, ?, ?, ?)", (made_in, FENCE, now + 60, boot))
+    db.execute(
+        "INSERT INTO store (format, last_fence, barred_until, boot) VALUES (?, ?, ?, ?)",
+        (made_in, FENCE, now + 60, boot),
+    )
+    if made_in == 3:
+        db.execute("UPDATE store SET life = 'its life'")
     lock: tuple[object, ...] = (
         name,
         2,
@@ -169,7 +102,7 @@ def test_a_held_lock_stays_held_and_its_queue_in_order(file: Path) -> None:
 
 def test_a_migrated_file_is_like_a_new_one(file: Path) -> None:
     migrated, new = Turns(str(file)), Turns()
-    for table in ("store", "lock", "holder", "ticket", "bar", "memo", "counted", "job", "entry"):
+    for table in ("store", "lock", "holder", "ticket", "bar", "memo", "counted", "job", "history", "entry", "found"):
         columns = f"SELECT * FROM pragma_table_info('{table}')"  # noqa: S608
         indexes = f"SELECT name, \"unique\" FROM pragma_index_list('{table}') ORDER BY name"  # noqa: S608
         assert new.db.execute(columns).fetchall()
@@ -189,6 +122,37 @@ def test_what_a_fleet_remembers_is_kept(tmp_path: Path) -> None:
     turns = Turns(str(file))
     assert turns.execute("recall", "a").text == "done"
     assert turns.execute("counted", "n:") == [Count("a", "acquired", 3)]
+    turns.db.close()
+
+
+def test_sheets_are_kept_and_what_was_noted_of_them_is_found_by_their_names(tmp_path: Path) -> None:
+    file = tmp_path / "locks.sqlite"
+    made(file, "a", boot=BOOT, now=100.0, made_in=3)
+    db = sqlite3.connect(file, isolation_level=None)
+    db.execute("INSERT INTO job VALUES (7, 'n:', 'b', 12, NULL, 0, 'b''s'), (8, 'n:', 'a', 13, 5.0, 3, 'a''s')")
+    db.execute("INSERT INTO job VALUES (9, 'other:', 'a', 14, 6.0, 1, 'theirs')")
+    wall = Turns().wall
+    for number, (job, ago) in enumerate([(8, 5), (8, 9), (9, 1), (8, 5)]):
+        db.execute("INSERT INTO entry (job, at, text) VALUES (?, ?, ?)", (job, wall - ago, f"{number}"))
+    db.close()
+    turns = Turns(str(file))
+    look = turns.execute("named", "n:", "", "", 10)
+    assert (look.life, look.sheets) == ("its life", [Sheet("a", 13, "a's"), Sheet("b", 12, "b's")])
+    assert [sheet.name for sheet in turns.execute("due", "n:", 0, 10).sheets] == ["a"]
+    lines = turns.execute("lines", "n:", Question("a"))
+    assert [(line.name, line.at, line.text) for line in lines] == [
+        ("a", wall - 5, "3"),
+        ("a", wall - 5, "0"),
+        ("a", wall - 9, "1"),
+    ]
+    assert [line.text for line in turns.execute("lines", "other:", Question("a"))] == ["2"]
+    change = Change("a", 13, "text", None, -inf, inf, entries=[Entry(wall, "new", ("ok",))], keep=2)
+    assert all(turns.execute("amend", "n:", [change]))
+    assert [line.text for line in turns.execute("lines", "n:", Question("a"))] == ["new", "3"]
+    assert (turns.rows("entry"), turns.rows("found"), turns.rows("history")) == (3, 4, 2)
+    turns.now += 31 * 86_400
+    turns.execute("note", "other:", Change("b", 0, None, None, -inf, inf, entries=[Entry(turns.wall, "b")]))
+    assert turns.execute("lines", "other:", Question("a")) == []
     turns.db.close()
 
 

@@ -23,8 +23,8 @@ from dibs.model.sheet import Change
 from dibs.ports.store import Command, Reply
 from dibs.runtime.clock import boottime
 from dibs.stores.sqlite import Location, SqliteBackend
+from dibs.testing.contract.books import Books
 from dibs.testing.contract.lines import Ear
-from dibs.testing.contract.sheets import Books
 from tests.chaos.disks import full, make_read_only, small_disk
 
 LONG = 20.0

@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
-from dibs.model.sheet import Change, Entry, Sheet
-from dibs.stores.sqlite import Location, SqliteBackend, sheets
+from dibs.model.sheet import MOST_FORGOTTEN, Change, Entry, Question, Sheet
+from dibs.stores.sqlite import Location, SqliteBackend, histories, sheets
 from dibs.stores.sqlite.schema import Unfit, prepare
-from dibs.testing.contract.sheets import Books
+from dibs.testing.contract.books import Books
 from tests.stores.sqlite.turns import BOOT, Turns, nobody
 
 SPACE = "n:"
 SEARCHES = {
-    name: getattr(sheets, name)
-    for name in ("DUE", "NEXT", "READ", "HISTORY", "FOUND", "CHANGE", "FORGET_ALL", "FORGET_OLD", "FORGET_FIRST")
+    name: statement
+    for room in (sheets, histories)
+    for name, statement in vars(room).items()
+    if name.isupper() and isinstance(statement, str) and "INSERT" not in statement and name != "LIFE"
 }
 
 
@@ -42,7 +44,7 @@ def amend(turns: Turns, change: Change) -> int:
 
 
 def noted(turns: Turns, name: str = "a") -> list[str]:
-    return list(turns.execute("history", SPACE, name, 1_000))
+    return [line.text for line in turns.execute("lines", SPACE, Question(name, limit=1_000))]
 
 
 def test_jobs_are_timed_by_the_time_of_day(turns: Turns) -> None:
@@ -87,8 +89,41 @@ def test_history_is_counted_whatever_was_dropped_of_it(turns: Turns) -> None:
         entries = [Entry(turns.wall, f"{number}"), Entry(turns.wall - 25, f"old {number}")]
         revision = amend(turns, changed(revision=revision, entries=entries, keep=7, keep_for=30.0))
         turns.now += 3
-        assert turns.db.execute("SELECT noted FROM job").fetchone() == (turns.rows("entry"),)
+        assert turns.db.execute("SELECT noted FROM history").fetchone() == (turns.rows("entry"),)
+        assert turns.rows("found") == turns.rows("entry")
     assert noted(turns) == ["19", "18", "17", "16", "15", "14", "13"]
+
+
+def test_of_what_is_no_longer_kept_nothing_is_left(turns: Turns) -> None:
+    revision = 0
+    for number in range(20):
+        entry = Entry(turns.wall, f"{number}", ("ok", "ok", f"node:{number}"))
+        revision = amend(turns, changed(revision=revision, entries=[entry], keep=3))
+        turns.execute("note", SPACE, changed("b", entries=[entry], keep=2))
+    assert (turns.rows("entry"), turns.rows("found"), turns.rows("history")) == (5, 15, 2)
+    assert noted(turns, "ok") == ["19", "19", "18", "18", "17"]
+    turns.execute("note", SPACE, changed("b", entries=[Entry(turns.wall - 1, "old")], keep=2, keep_for=0.0))
+    assert (turns.rows("entry"), turns.rows("found"), turns.rows("history")) == (3, 9, 1)
+
+
+def test_histories_that_are_over_go_bit_by_bit_those_first_that_were_over_first(turns: Turns) -> None:
+    for number in range(2 * MOST_FORGOTTEN):
+        entry = Entry(turns.wall, f"{number}", ("ok",))
+        turns.execute("note", SPACE, changed(f"{number}", entries=[entry], keep_for=1_000.0 - number))
+    turns.now += 1_000
+    kept = []
+    for _ in range(3):
+        turns.execute("note", SPACE, changed("new", entries=[Entry(turns.wall, "new")], keep=1))
+        kept.append(noted(turns, "ok"))
+    assert kept == [[f"{number}" for number in reversed(range(MOST_FORGOTTEN))], [], []]
+    assert (turns.rows("entry"), turns.rows("found"), turns.rows("history")) == (1, 1, 1)
+
+
+def test_what_is_over_stays_in_other_namespaces(turns: Turns) -> None:
+    turns.execute("note", "another:", changed(entries=[Entry(turns.wall, "noted")], keep_for=1.0))
+    turns.now += 10
+    turns.execute("note", SPACE, changed(entries=[Entry(turns.wall, "noted")]))
+    assert turns.rows("entry") == 2
 
 
 def test_a_job_made_anew_has_nothing_of_the_one_that_was_thrown_away(turns: Turns) -> None:
@@ -110,10 +145,11 @@ def test_sheets_and_histories_outlive_a_boot(turns: Turns) -> None:
 
 def test_nothing_is_changed_in_a_file_that_a_newer_dibs_has_taken_over(turns: Turns) -> None:
     turns.db.execute("UPDATE store SET format = format + 1")
-    with pytest.raises(Unfit, match="newer dibs"):
-        turns.execute("amend", SPACE, [changed()])
-    turns.db.execute("ROLLBACK")
-    assert turns.rows("job") == 0
+    for words in (("amend", SPACE, [changed()]), ("note", SPACE, changed(entries=[Entry(turns.wall, "noted")]))):
+        with pytest.raises(Unfit, match="newer dibs"):
+            turns.execute(*words)
+        turns.db.execute("ROLLBACK")
+    assert (turns.rows("job"), turns.rows("entry")) == (0, 0)
 
 
 def test_nothing_is_changed_in_a_file_that_is_in_use_by_another_clock(turns: Turns) -> None:
@@ -149,7 +185,7 @@ from math import inf
 from pathlib import Path
 from dibs.model.sheet import Change, Entry
 from dibs.stores.sqlite import Location, SqliteBackend
-from dibs.testing.contract.sheets import Books
+from dibs.testing.contract.books import Books
 
 books, done = Books(SqliteBackend(Location(Path(sys.argv[1]))), "blocking", "jobs"), 0
 while done < int(sys.argv[2]):

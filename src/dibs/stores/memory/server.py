@@ -55,7 +55,7 @@ class MemoryServer:
                 self._count(self.counts[space], counts)
             case ("counted", space):
                 answer = [Count(name, what, by) for (name, what), by in sorted(self.counts[space].items())]
-            case ("due" | "sheets" | "amend" | "history" as what, space, *more):
+            case ("due" | "sheets" | "amend" | "named" | "note" | "lines" as what, space, *more):
                 answer = self._of_jobs(self.sheets[space], what, *more, now=now)
             case _:
                 answer = now
@@ -109,8 +109,12 @@ class MemoryServer:
                 return sheets.read(now, *more)
             case "amend":
                 return [self._amended(sheets, change, now) for change in more[0]]
+            case "named":
+                return sheets.named(now, *more)
+            case "note":
+                return self._noted(sheets, more[0], now)
             case _:
-                return sheets.history(*more)
+                return sheets.lines(*more)
 
     def _amended(self, sheets: Sheets, change: Change, now: float) -> int:
         revision = next_fence(last=self.last_fence, now=now, seen=max(change.seen, change.revision))
@@ -118,6 +122,10 @@ class MemoryServer:
             return 0
         self.last_fence = revision
         return revision
+
+    def _noted(self, sheets: Sheets, change: Change, now: float) -> None:
+        self.last_fence = next_fence(last=self.last_fence, now=now, seen=0)
+        sheets.note(change, self.last_fence, now)
 
     def _held(self, prefix: str, limit: int, now: float) -> list[LockView]:
         views = (view(name, self.locks[name], now) for name in sorted(self.locks) if name.startswith(prefix))

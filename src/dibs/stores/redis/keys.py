@@ -29,7 +29,8 @@ class Keys:
         self.counts = f"{self.prefix}~counts"
         self._beside_counter = f"{{{self.prefix}~fence}}"
         self.counter = bulks((counter,))
-        self.jobs, self.due = (bulks((f"{self._beside_counter}~{side}".encode(),)) for side in ("jobs", "due"))
+        self.jobs, self.indexes = self._of_jobs("jobs"), self._of_jobs("due", "names")
+        self.entries, self.ends = self._of_jobs("entries"), self._of_jobs("ends")
         self.of = lru_cache(REMEMBERED)(self._of)
 
     def each_of(self, name: str) -> bytes:
@@ -41,9 +42,12 @@ class Keys:
         text = f"{self.prefix}{name}"
         return bulks(((f"{text}~memo" if is_tagged(text) else f"{{{text}}}~memo").encode(),))
 
-    def history_of(self, job: str) -> bytes:
-        """What was noted of a job."""
-        return bulks((f"{self._beside_counter}{job}~history".encode(),))
+    def lines_of(self, word: str) -> bytes:
+        """What is in the history of that name, and what is tagged with it; scripts make them from the entries' key."""
+        return bulks(f"{self._beside_counter}{word}~{side}".encode() for side in ("lines", "tagged"))
+
+    def _of_jobs(self, *sides: str) -> bytes:
+        return bulks(f"{self._beside_counter}~{side}".encode() for side in sides)
 
     def _of(self, name: str) -> bytes:
         """The same as each, and the namespace's counter and index."""

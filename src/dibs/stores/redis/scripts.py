@@ -45,5 +45,8 @@ def _script(name: str) -> Script:
 
 ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT = map(_script, ("acquire", "enter", "together", "keep", "leave", "evict"))
 INSPECT, HELD, RECALL, COUNT, TIME = map(_script, ("inspect", "held", "recall", "count", "time"))
-DUE, SHEETS, AMEND = map(_script, ("due", "sheets", "amend"))
-ALL = (ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT, INSPECT, HELD, RECALL, COUNT, TIME, DUE, SHEETS, AMEND)
+DUE, SHEETS, AMEND, NAMED, NOTE, LINES = map(_script, ("due", "sheets", "amend", "named", "note", "lines"))
+ALL = (
+    *(ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT, INSPECT, HELD, RECALL, COUNT, TIME),
+    *(DUE, SHEETS, AMEND, NAMED, NOTE, LINES),
+)

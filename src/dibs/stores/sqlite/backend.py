@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 SWEEP_EVERY = 60.0
 BEGIN = {
-    **dict.fromkeys(("ask", "keep", "all", "count"), WRITE),
-    **dict.fromkeys(("inspect", "held", "recall", "counted", "time", "due", "sheets", "history"), READ),
+    **dict.fromkeys(("ask", "keep", "all", "count", "note"), WRITE),
+    **dict.fromkeys(("inspect", "held", "recall", "counted", "time", "due", "sheets", "named", "lines"), READ),
     "amend": FOR_GOOD,
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dibs.stores.sqlite.records import forget
 from dibs.stores.sqlite.troubles import MOVE_AWAY
 
-FORMAT = 3
+FORMAT = 4
 APPLICATION_ID = int.from_bytes(b"dibs")
 PAGE_SIZE = 1024
 """A turn touches a few rows on a few pages and writes each of these pages whole: small ones are written faster."""
@@ -42,16 +42,28 @@ CREATE TABLE job (                        -- its sheet, by namespace
     id INTEGER PRIMARY KEY,
     space TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
     acts_at REAL,                         -- when somebody has to look at it again
-    noted INTEGER NOT NULL,               -- so many entries are in its history
     text TEXT NOT NULL
 );
 CREATE UNIQUE INDEX job_by_name ON job (space, name);
 CREATE INDEX job_by_time ON job (space, acts_at, name) WHERE acts_at IS NOT NULL;
-CREATE TABLE entry (                      -- what was noted of a job, by the order in which it was
+CREATE TABLE history (                    -- of a job, or of whatever else has one, by namespace
     id INTEGER PRIMARY KEY,
-    job INTEGER NOT NULL, at REAL NOT NULL, text TEXT NOT NULL
+    space TEXT NOT NULL, name TEXT NOT NULL,
+    noted INTEGER NOT NULL,               -- so many entries are in it
+    ends_at REAL NOT NULL                 -- unless something is added to it until then
 );
-CREATE INDEX entry_of_job ON entry (job, at);
+CREATE UNIQUE INDEX history_by_name ON history (space, name);
+CREATE INDEX history_by_end ON history (space, ends_at, name);
+CREATE TABLE entry (                      -- what was noted, by the order in which it was
+    id INTEGER PRIMARY KEY,
+    history INTEGER NOT NULL, at REAL NOT NULL,
+    words TEXT NOT NULL,                  -- the name and the tags, a line each
+    text TEXT NOT NULL
+);
+CREATE TABLE found (                      -- each entry, by the name of its history and by each of its tags
+    space TEXT NOT NULL, word TEXT NOT NULL, at REAL NOT NULL, entry INTEGER NOT NULL,
+    PRIMARY KEY (space, word, at, entry)
+) WITHOUT ROWID;
 """
 TABLES = f"""
 CREATE TABLE store (
@@ -87,6 +99,8 @@ CREATE TABLE bar (
 {HOLDERS_AND_RECORDS}
 {JOBS}
 """
+A_MONTH = 30 * 86_400
+"""So long was kept what was noted in format 3."""
 NEW_LIFE = "UPDATE store SET life = lower(hex(randomblob(8)))"
 
 MIGRATIONS: Mapping[int, str] = {
@@ -104,8 +118,27 @@ ALTER TABLE ticket ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
     2: f"""
 ALTER TABLE store ADD COLUMN life TEXT NOT NULL DEFAULT '';
 {NEW_LIFE};
-{JOBS}
+CREATE TABLE job (
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
+    acts_at REAL, noted INTEGER NOT NULL, text TEXT NOT NULL
+);
+CREATE TABLE entry (id INTEGER PRIMARY KEY, job INTEGER NOT NULL, at REAL NOT NULL, text TEXT NOT NULL);
 """,
+    3: f"""
+ALTER TABLE job RENAME TO job_3;
+ALTER TABLE entry RENAME TO entry_3;
+DROP INDEX IF EXISTS job_by_name;
+DROP INDEX IF EXISTS job_by_time;
+{JOBS}
+INSERT INTO job SELECT id, space, name, revision, acts_at, text FROM job_3;
+INSERT INTO history SELECT job.id, space, name, count(*), max(at) + {A_MONTH}
+    FROM job JOIN entry_3 ON entry_3.job = job.id GROUP BY job.id;
+INSERT INTO entry SELECT entry_3.id, job, at, name, entry_3.text FROM entry_3 JOIN job ON job.id = entry_3.job;
+INSERT INTO found SELECT space, name, at, entry.id FROM entry JOIN history ON history.id = entry.history;
+DROP TABLE job_3;
+DROP TABLE entry_3;
+""",  # noqa: S608 - joined from constants
 }
 """The script that takes a file from a format to the next one."""
 

@@ -31,10 +31,11 @@ from dibs.model.asks import (
 from dibs.model.fence import next_fence
 from dibs.model.lock import Holder, held
 from dibs.model.table import MOST_WAITERS
+from dibs.stores.sqlite.histories import Histories, lines
 from dibs.stores.sqlite.records import count, counted, recalled, remember
 from dibs.stores.sqlite.row import LOOK, RAISE_FENCE, Row, Ticket
 from dibs.stores.sqlite.schema import check
-from dibs.stores.sqlite.sheets import Amendment, due, history, read
+from dibs.stores.sqlite.sheets import Amendment, due, named, read
 from dibs.stores.sqlite.views import view, views
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class SqliteTurn:
                 self._count(space, counts)
             case ("counted", space):
                 answer = counted(self._db, space)
-            case ("due" | "sheets" | "amend" | "history" as what, space, *more):
+            case ("due" | "sheets" | "amend" | "named" | "note" | "lines" as what, space, *more):
                 answer = self._of_jobs(space, what, *more)
             case _:
                 answer = self._now
@@ -115,8 +116,12 @@ class SqliteTurn:
                 return read(self._db, space, *more, wall=self._wall)
             case "amend":
                 return self._amend(space, *more)
+            case "named":
+                return named(self._db, space, *more, wall=self._wall)
+            case "note":
+                return self._note(space, *more)
             case _:
-                return history(self._db, space, *more)
+                return lines(self._db, space, *more)
 
     def _amend(self, space: str, changes: Sequence[Change]) -> Sequence[int]:
         last_fence = self._check()
@@ -125,6 +130,10 @@ class SqliteTurn:
         if amendment.last_fence != last_fence:
             self._db.execute(RAISE_FENCE, (amendment.last_fence,))
         return revisions
+
+    def _note(self, space: str, change: Change) -> None:
+        self._check()
+        Histories(self._db, space, self._wall).note(change)
 
     def _check(self) -> int:
         """That the file is still ours; gives the last fence."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Ear
     from dibs.stores.sqlite.backend import SqliteBackend
 
-SECURED = ("amend", "due", "sheets", "history")
+SECURED = ("amend", "due", "sheets", "named", "lines")
 """What is said of jobs may lead to work: so nothing is said of our own changes that a power cut could take back."""
 Heard = Callable[[Reply | StoreUnreachable], None]
 Post = tuple[Sequence[Any], float, Heard]

@@ -2,81 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.model.sheet import Change, Entry, Look
-from dibs.testing.contract.lines import LINES, Ear
+from dibs.model.sheet import Change, Entry
+from dibs.testing.contract.books import Books
+from dibs.testing.contract.histories import TEXT, HistoryContract
 
 if TYPE_CHECKING:
-    from dibs.ports.store import Command
     from dibs.ports.wire import Backend
 
-TEXT = 'line\n"\u00e9" \\ \0 路径'
 
-
-class Books:
-    """Somebody who keeps the sheets of one namespace."""
-
-    def __init__(self, backend: Backend, colour: str, namespace: str) -> None:
-        self._line, self._store = LINES[colour](backend, Ear()), backend.locks(namespace)
-        self.close = self._line.close
-
-    def ask(self, command: Command[Any]) -> Any:
-        """What the store answers."""
-        return command.read(self._line.value(command))
-
-    def due(self, *, skip: int = 0, limit: int = 100) -> Look:
-        """What is to be looked at by now."""
-        look: Look = self.ask(self._store.due(skip, limit))
-        return look
-
-    def names_due(self, *, skip: int = 0, limit: int = 100) -> list[str]:
-        """Whose sheets are to be looked at by now."""
-        return [sheet.name for sheet in self.due(skip=skip, limit=limit).sheets]
-
-    def read(self, *names: str) -> Look:
-        """These sheets."""
-        look: Look = self.ask(self._store.sheets(names))
-        return look
-
-    def amend(self, *changes: Change) -> Sequence[int]:
-        """Change sheets."""
-        revisions: Sequence[int] = self.ask(self._store.amend(changes))
-        return revisions
-
-    def keep(self, name: str, text: str = "text", **more: Any) -> int:
-        """A sheet of this name is there from now on, in place of what was there."""
-        found = self.read(name).sheets
-        change: dict[str, Any] = {"acts_at": None, "earliest": -inf, "not_after": inf, **more}
-        [revision] = self.amend(Change(name, found[0].revision if found else 0, text, **change))
-        assert revision
-        return revision
-
-    def history(self, name: str, limit: int = 100) -> Sequence[str]:
-        """What was noted."""
-        texts: Sequence[str] = self.ask(self._store.history(name, limit))
-        return texts
-
-
-class SheetContract:
+class SheetContract(HistoryContract):
     """Sheets that are changed only by somebody who has read them as they stand."""
-
-    @pytest.fixture(params=["blocking", "asyncio"])
-    def books(self, backend: Backend, request: pytest.FixtureRequest) -> Iterator[Books]:
-        """Both colours."""
-        books = Books(backend, request.param, "jobs")
-        yield books
-        books.close()
 
     def test_of_a_job_that_nobody_knows_there_is_no_sheet(self, books: Books) -> None:
         assert books.read("a", "b").sheets == []
         assert books.due().sheets == []
         assert books.due().next_at is None
-        assert books.history("a") == []
+        assert (books.named(), books.history("a")) == ([], [])
 
     def test_a_sheet_is_kept_as_it_is_under_the_revision_that_was_answered(self, books: Books) -> None:
         revision = books.keep("a", TEXT)
@@ -135,6 +82,88 @@ class SheetContract:
         assert look.now >= now
         assert [sheet.text for sheet in look.sheets] == ["text"] * 3
 
+    def test_what_will_be_due_by_another_moment_is_found_likewise(self, books: Books) -> None:
+        now = books.due().now
+        for name, later in {"a": 10, "b": 30, "c": 20, "past": -5}.items():
+            books.keep(name, acts_at=now + later)
+        books.keep("never")
+        assert books.names_due(by=now + 25) == ["past", "a", "c"]
+        assert books.names_due(by=now + 25, skip=1, limit=1) == ["a"]
+        look = books.due(by=now + 25)
+        assert look.next_at == pytest.approx(now + 30, abs=0.001)
+        assert now <= look.now < now + 10
+        assert books.names_due(by=now - 10) == []
+        assert books.due(by=now - 10).next_at == pytest.approx(now - 5, abs=0.001)
+        assert books.names_due(by=inf) == ["past", "a", "c", "b"]
+        assert books.due(by=inf).next_at is None
+
+    def test_what_was_due_at_that_very_moment_is_among_them(self, books: Books) -> None:
+        moment = round(books.due().now) + 60.0
+        books.keep("a", acts_at=moment)
+        assert books.names_due(by=moment) == ["a"]
+        assert books.due(by=moment - 1).next_at == moment
+
+    def test_sheets_are_listed_by_name_and_by_pages(self, books: Books) -> None:
+        for name in ("b", "a:2", "a:10", "a", "\u8def", "\U0001f512", "A"):
+            books.keep(name)
+        assert books.named() == ["A", "a", "a:10", "a:2", "b", "\u8def", "\U0001f512"]
+        assert books.named(limit=2) == ["A", "a"]
+        assert books.named(after="a", limit=2) == ["a:10", "a:2"]
+        assert books.named(after="a:1") == ["a:10", "a:2", "b", "\u8def", "\U0001f512"]
+        assert books.named(after="\U0001f512") == []
+        assert books.named(limit=0) == []
+
+    def test_a_page_of_names_says_what_is_on_the_sheets(self, books: Books) -> None:
+        books.keep("a", TEXT)
+        look = books.look_at_named()
+        assert [(sheet.name, sheet.text) for sheet in look.sheets] == [("a", TEXT)]
+        assert (look.sheets, look.life, look.next_at) == (books.read("a").sheets, books.due().life, None)
+
+    def test_sheets_are_listed_by_how_their_names_begin(self, books: Books) -> None:
+        highest = "\U0010ffff"
+        for name in ("job", "job:", "job:a", f"job:{highest}", f"job:{highest}a", "job;", "jo", "k"):
+            books.keep(name)
+        assert books.named("job:") == ["job:", "job:a", f"job:{highest}", f"job:{highest}a"]
+        assert books.named(f"job:{highest}") == [f"job:{highest}", f"job:{highest}a"]
+        assert books.named("job:", after="job:") == ["job:a", f"job:{highest}", f"job:{highest}a"]
+        assert books.named("job:", after="job:a", limit=1) == [f"job:{highest}"]
+        assert books.named("job:", after="a") == books.named("job:")
+        assert books.named("job:", after="k") == []
+        assert books.named("none") == []
+
+    def test_a_name_is_listed_for_as_long_as_there_is_a_sheet(self, books: Books) -> None:
+        revision = books.keep("a")
+        books.keep("a", "changed")
+        books.keep("b")
+        assert books.named() == ["a", "b"]
+        books.throw_away("a")
+        assert books.named() == ["b"]
+        books.throw_away("b")
+        assert books.named() == []
+        assert books.keep("a") > revision
+        assert books.named() == ["a"]
+
+    def test_a_change_is_refused_while_another_sheet_is_due(self, books: Books) -> None:
+        books.keep("frozen", acts_at=books.due().now - 1)
+        change = Change("a", 0, "text", 1.0, -inf, inf, unless_due="frozen", entries=[Entry(books.due().now, "noted")])
+        assert books.amend(change) == [0]
+        assert (books.named(), books.history("a")) == (["frozen"], [])
+        books.keep("frozen", acts_at=books.due().now + 60)
+        assert all(books.amend(change))
+        books.keep("frozen", acts_at=books.due().now)
+        [sheet] = books.read("a").sheets
+        assert books.amend(replace(change, revision=sheet.revision, text=None)) == [0]
+        books.keep("frozen", acts_at=None)
+        assert all(books.amend(replace(change, revision=sheet.revision)))
+        books.throw_away("frozen")
+        assert all(books.amend(replace(change, name="b")))
+
+    def test_what_changes_that_sheet_holds_for_those_that_follow_it(self, books: Books) -> None:
+        freeze = Change("frozen", 0, "text", books.due().now, -inf, inf)
+        changes = [Change(name, 0, "text", None, -inf, inf, unless_due="frozen") for name in "ab"]
+        before, _, after = books.amend(changes[0], freeze, changes[1])
+        assert (bool(before), after) == (True, 0)
+
     def test_when_it_is_due_changes_with_the_sheet(self, books: Books) -> None:
         now = books.due().now
         books.keep("a", acts_at=now - 10)
@@ -147,41 +176,15 @@ class SheetContract:
 
     def test_a_sheet_that_is_thrown_away_leaves_nothing_behind(self, books: Books) -> None:
         revision = books.keep("a", acts_at=1.0, entries=[Entry(books.due().now, "noted")])
-        [done] = books.amend(Change("a", revision, None, None, -inf, inf))
+        done = books.throw_away("a")
         assert done > revision
-        assert (books.read("a").sheets, books.names_due(), books.history("a")) == ([], [], [])
+        assert (books.read("a").sheets, books.names_due(), books.named(), books.history("a")) == ([], [], [], [])
         assert books.keep("a") > done
-
-    def test_what_is_noted_is_listed_the_latest_first(self, books: Books) -> None:
-        now = books.due().now
-        books.keep("a", entries=[Entry(now - 3, "c"), Entry(now - 5, "a")])
-        books.keep("a", entries=[Entry(now - 4, "b"), Entry(now - 1, TEXT)])
-        assert books.history("a") == [TEXT, "c", "b", "a"]
-        assert books.history("a", 2) == [TEXT, "c"]
-
-    def test_of_the_same_time_what_was_noted_last_is_the_latest(self, books: Books) -> None:
-        now = books.due().now
-        books.keep("a", entries=[Entry(now, "z"), Entry(now, "b")])
-        books.keep("a", entries=[Entry(now, "a"), Entry(now, "a")])
-        assert books.history("a") == ["a", "a", "b", "z"]
-
-    def test_of_the_history_only_the_latest_are_kept(self, books: Books) -> None:
-        now = books.due().now
-        books.keep("a", entries=[Entry(now - 10 + number, str(number)) for number in range(10)], keep=3)
-        assert books.history("a") == ["9", "8", "7"]
-        books.keep("a", entries=[Entry(now, "10")], keep=3)
-        assert books.history("a") == ["10", "9", "8"]
-
-    def test_what_is_too_old_is_dropped_when_something_is_noted(self, books: Books) -> None:
-        now = books.due().now
-        books.keep("a", entries=[Entry(now - 100, "old"), Entry(now - 1, "new")])
-        books.keep("a", entries=[Entry(now, "newest")], keep_for=50.0)
-        assert books.history("a") == ["newest", "new"]
 
     def test_namespaces_do_not_see_each_other_s_jobs(self, backend: Backend, books: Books) -> None:
         others = Books(backend, "blocking", "others")
         books.keep("a", "mine", acts_at=1.0, entries=[Entry(books.due().now, "noted")])
-        assert (others.read("a").sheets, others.names_due(), others.history("a")) == ([], [], [])
+        assert (others.read("a").sheets, others.names_due(), others.named(), others.history("a")) == ([], [], [], [])
         others.keep("a", "theirs")
         assert [sheet.text for sheet in books.read("a").sheets] == ["mine"]
         others.close()

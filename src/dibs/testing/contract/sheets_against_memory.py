@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from dibs.model.sheet import Change, Entry
+from dibs.model.sheet import Change, Entry, Question
 from dibs.model.value import value
 from dibs.testing.contract.beside_memory import BesideMemory, case_of
 
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 NAMES = ("a", "b", "c d", "{t}:\u8def\u5f84")
 NAME = st.sampled_from(NAMES)
 TEXT = st.sampled_from(["text", "", "\n", 'line\n"\u00e9" \\ \0 \u8def\u5f84'])
-AGES = st.lists(st.sampled_from([0.0, 1.0, 10.0, 40.0, 40.0]), max_size=4)
+PART = st.sampled_from(["", "a", "b", "c ", "{t}", "{t}:\u8def", "\u8def", "z"])
+WHEN = st.sampled_from([-inf, -45.0, -40.0, -10.0, -1.0, 0.0, 5.0, inf])
+AGE = st.sampled_from([0.0, 1.0, 10.0, 40.0, 40.0])
+TAG = st.sampled_from(["ok", "node:1", "\u8def ~lines", "a", "b"])
+AGES = st.lists(st.tuples(AGE, st.lists(TAG, max_size=3)), max_size=4)
 
 
 @value
@@ -36,9 +40,11 @@ class Draft:
     ends_in: float
     ahead: int
     """By how much the asker has seen more than there was; 0 if it has seen nothing."""
-    ages: Sequence[float]
+    ages: Sequence[tuple[float, Sequence[str]]]
+    """Of the entries, each with its tags."""
     keep: int
     keep_for: float
+    unless_due: str
 
 
 DRAFT = st.builds(
@@ -52,20 +58,20 @@ DRAFT = st.builds(
     ahead=st.sampled_from([0, 0, 0, 1_000_000_000]),
     ages=AGES,
     keep=st.integers(1, 6),
-    keep_for=st.sampled_from([30.0, 1_000.0]),
+    keep_for=st.sampled_from([5.0, 30.0, 1_000.0]),
+    unless_due=st.just("") | NAME,
 )
 
 
 class SheetsAgainstMemory(BesideMemory):
     """Changes sheets on both sides, looks at them, and compares.
 
-    Revisions are compared by their order. Of a history a store may forget what is too old before another is noted.
+    Revisions are compared by their order.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._revisions: list[tuple[int, int]] = [(0, 0)]
-        self._keeps_for: dict[str, float] = {}
 
     @rule(drafts=st.lists(DRAFT, min_size=1, max_size=3))
     def amend(self, drafts: Sequence[Draft]) -> None:
@@ -78,10 +84,11 @@ class SheetsAgainstMemory(BesideMemory):
             if pair[0]:
                 self._note(change, pair)
 
-    @rule(skip=st.integers(0, 2), limit=st.integers(1, 4))
-    def due(self, skip: int, limit: int) -> None:
-        """What is to be looked at by now, by pages, and when the next one is."""
-        look, spec = self._ask(self._locks.due(skip, limit)), self._ask_spec(self._spec_locks.due(skip, limit))
+    @rule(skip=st.integers(0, 2), limit=st.integers(1, 4), within=st.none() | WHEN)
+    def due(self, skip: int, limit: int, within: float | None) -> None:
+        """What is to be looked at by now or by then, by pages, and when the next one is."""
+        by = None if within is None else self._now + within
+        look, spec = self._ask(self._locks.due(skip, limit, by)), self._ask_spec(self._spec_locks.due(skip, limit, by))
         self._compare(look, spec)
         assert (look.next_at is None) == (spec.next_at is None)
         assert abs((look.next_at or 0.0) - (spec.next_at or 0.0)) < 0.001
@@ -91,16 +98,27 @@ class SheetsAgainstMemory(BesideMemory):
         """Those of some names, known or not."""
         self._compare(self._ask(self._locks.sheets(names)), self._ask_spec(self._spec_locks.sheets(names)))
 
-    @rule(name=NAME, limit=st.integers(1, 8))
-    def history(self, name: str, limit: int) -> None:
-        """What was noted of one."""
+    @rule(prefix=PART, after=PART | NAME, limit=st.integers(0, 4))
+    def named(self, prefix: str, after: str, limit: int) -> None:
+        """Those whose names begin alike, by pages."""
+        words = prefix, after, limit
+        self._compare(self._ask(self._locks.named(*words)), self._ask_spec(self._spec_locks.named(*words)))
+
+    @rule(draft=DRAFT)
+    def note(self, draft: Draft) -> None:
+        """Something, with a sheet of that name or without."""
         self._look_at_the_clock()
-        seen = self._ask(self._locks.history(name, limit))
-        spec = self._ask_spec(self._spec_locks.history(name, limit))
-        known = self._spec.sheets["n:"].entries.get(name, ())
-        young = sum(entry.at > self._now - self._keeps_for[name] for entry in known)
-        assert list(seen) == list(spec[: len(seen)])
-        assert len(seen) >= min(young, limit)
+        words = draft.name, self._entries(draft), draft.keep, draft.keep_for
+        assert self._ask(self._locks.note(*words)) is None
+        assert self._ask_spec(self._spec_locks.note(*words)) is None
+
+    @rule(tag=NAME | TAG, since=WHEN, until=WHEN, skip=st.sampled_from([0, 0, 1, 3]), limit=st.integers(0, 8))
+    def lines(self, tag: str, since: float, until: float, skip: int, limit: int) -> None:
+        """What was noted under a name or a tag, within a time."""
+        question = Question(tag, self._now + since, self._now + until, skip, limit)
+        seen, spec = self._ask(self._locks.lines(question)), self._ask_spec(self._spec_locks.lines(question))
+        assert [(line.name, line.text) for line in seen] == [(line.name, line.text) for line in spec]
+        assert all(abs(mine.at - theirs.at) < 0.001 for mine, theirs in zip(seen, spec, strict=True))
 
     def _change(self, draft: Draft, side: int) -> Change:
         at, seen = self._now, max(self._revisions)[side] + draft.ahead if draft.ahead else 0
@@ -112,10 +130,17 @@ class SheetsAgainstMemory(BesideMemory):
             earliest=at + draft.starts_in,
             not_after=at + draft.ends_in,
             seen=seen,
-            entries=[Entry(at - age, f"{place}: {draft.text}") for place, age in enumerate(draft.ages)],
+            entries=self._entries(draft),
             keep=draft.keep,
             keep_for=draft.keep_for,
+            unless_due=draft.unless_due,
         )
+
+    def _entries(self, draft: Draft) -> Sequence[Entry]:
+        return [
+            Entry(self._now - age, f"{place}: {draft.text}", tuple(tags))
+            for place, (age, tags) in enumerate(draft.ages)
+        ]
 
     def _made_from(self, draft: Draft) -> tuple[int, int]:
         if draft.older:
@@ -129,8 +154,6 @@ class SheetsAgainstMemory(BesideMemory):
         assert all(new > old for new, old in zip(pair, max(self._revisions), strict=True))
         assert pair[0] > change.seen
         self._revisions.append(pair)
-        if change.entries:
-            self._keeps_for[change.name] = change.keep_for
 
     def _compare(self, look: Look, spec: Look) -> None:
         assert [(sheet.name, sheet.text) for sheet in look.sheets] == [

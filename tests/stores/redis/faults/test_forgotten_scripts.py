@@ -11,7 +11,7 @@ from dibs.errors import StoreRefused
 from dibs.events import JoinedQueue, Lost
 from dibs.model.asks import Memo
 from dibs.model.counts import Count
-from dibs.model.sheet import Change
+from dibs.model.sheet import Change, Entry
 from dibs.stores.redis.scripts import ALL
 from dibs.testing.contract.faces import Face
 from tests.chaos.moments import ends_within, so
@@ -147,6 +147,9 @@ ASKED: dict[str, Callable[[Asker], object]] = {
     "due": lambda asker: asker.due(),
     "sheets": lambda asker: asker.sheet(),
     "amend": lambda asker: asker.ask(asker.locks.amend([Change("a", 0, "text", None, -inf, inf)])),
+    "named": lambda asker: asker.named(),
+    "note": lambda asker: asker.note("a", Entry(1e9, "noted"), keep_for=1e10),
+    "lines": lambda asker: asker.history(),
 }
 
 

@@ -61,7 +61,8 @@ def is_lost(line: BlockingLine | AsyncLine) -> bool:
 @pytest.mark.parametrize(
     ("interval", "tries", "least", "most"),
     [
-        (1.5, 2, 1.2, LONG),  # at our own pace, one pause takes 1 s at the most
+        # At our own pace, one pause takes 1 s at the most.
+        pytest.param(1.5, 2, 1.2, LONG, marks=pytest.mark.thorough),
         (0.0, 12, 0.3, 2.5),  # at our own, eleven take 3.5 s at the least; and with none at all, no time
     ],
 )

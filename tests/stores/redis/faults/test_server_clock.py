@@ -9,7 +9,7 @@ import pytest
 from dibs import LeaseLost
 from dibs.events import JoinedQueue, Lost
 from dibs.model.asks import Granted, Memo, Queued, Said
-from dibs.model.sheet import Change, Entry, Sheet
+from dibs.model.sheet import MOST_FORGOTTEN, Change, Entry, Question, Sheet
 from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.servers.fixtures import on_valkey_9
@@ -180,7 +180,23 @@ class TestSheets:
         assert asker.history() == ["first", "second"]
 
     def test_a_clock_set_far_forward_ends_a_history_and_no_sheet(self, asker: Asker, skewed: Skewed) -> None:
-        revision = asker.keep_sheet(entries=[Entry(asker.now(), "noted")], keep_for=STEP / 2)
+        revision = asker.keep_sheet(entries=[Entry(asker.now(), "noted", ("ok",))], keep_for=STEP / 2)
         skewed.set(STEP)
-        assert asker.history() == []
+        asker.note("b", Entry(asker.now(), "another"))
+        assert (asker.history(), asker.history("ok"), asker.history("b")) == ([], [], ["another"])
         assert asker.sheet() == Sheet("a", revision, "text")
+
+    def test_all_histories_that_are_over_go_bit_by_bit_and_leave_nothing_behind(
+        self, asker: Asker, skewed: Skewed
+    ) -> None:
+        for number in range(2 * MOST_FORGOTTEN):
+            asker.note(f"{number:03}", Entry(asker.now(), "old", ("ok",)), keep_for=STEP / 2)
+        skewed.set(STEP)
+        left = []
+        for _ in range(3):
+            asker.note("new", Entry(asker.now(), "new"), keep=1)
+            left.append(len(asker.ask(asker.locks.lines(Question("ok", limit=1_000)))))
+        assert left == [MOST_FORGOTTEN, 0, 0]
+        sides = "~entries", "~ends", "new~lines"
+        assert set(skewed.server.ask("KEYS", "*")) == {"n:~fence", *(f"{{n:~fence}}{side}" for side in sides)}
+        assert skewed.server.ask("HLEN", "{n:~fence}~entries") == skewed.server.ask("ZCARD", "{n:~fence}~ends") == 1

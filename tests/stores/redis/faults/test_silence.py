@@ -53,7 +53,7 @@ class Way:
             self._proxy.resume()
 
 
-@pytest.fixture(params=["paused", "blackholed", "refused"])
+@pytest.fixture(params=["paused", "refused", pytest.param("blackholed", marks=pytest.mark.thorough)])
 def way(request: pytest.FixtureRequest, private_server: Server) -> Iterator[Way]:
     with Proxy(private_server.port) as proxy:
         yield Way(private_server, proxy, request.param)

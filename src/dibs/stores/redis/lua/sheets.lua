@@ -7,7 +7,7 @@ local jobs = KEYS[1]
 -- include looking
 
 local answer = {time[1] * 1000000 + time[2], life()}
-for place, sheet in ipairs(sheets_of(ARGV)) do
+for place, sheet in ipairs(values_of(jobs, ARGV)) do
   answer[place + 2] = sheet
 end
 return answer
