@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.model.names import LONGEST, SIDES, is_tagged, lock_fault, name_fault, namespace_fault, text_fault
+from dibs.model.names import LONGEST, SIDES, is_tagged, job_fault, lock_fault, name_fault, namespace_fault, text_fault
 
 
 @pytest.mark.parametrize("name", ["a", "nightly report", "a:b/c{d}", "日本", "x" * LONGEST, "é" * (LONGEST // 2)])
@@ -98,3 +98,17 @@ def test_what_no_name_may_be_no_lock_may_be_called() -> None:
 )
 def test_a_key_says_by_a_tag_which_slot_it_belongs_to(key: str, tagged: bool) -> None:
     assert is_tagged(key) is tagged
+
+
+def test_a_jobs_name_is_a_locks_but_for_what_a_fleet_keeps_of_itself() -> None:
+    assert job_fault("nightly") is None
+    assert job_fault("a~b") is None
+    assert (
+        job_fault("~fleet")
+        == "a job's name may not begin with '~' (so begin the names of what a fleet keeps of itself)"
+    )
+    assert str(job_fault("~", what="a schedule's name")).startswith("a schedule's name may not begin with '~'")
+    assert job_fault("a~backfill") == (
+        "a job's name may not end in '~backfill' (so end the names of what is kept beside it)"
+    )
+    assert job_fault(7) == "a job's name is text, not int"

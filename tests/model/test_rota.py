@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from dibs.model.job import Job, Record, Run, Terms
+from dibs.model.job import Backfill, Job, Run, Terms
+from dibs.model.record import Record
 from dibs.model.rota import (
     SHUT_DOWN,
     Ending,
     Step,
     adopted,
     advanced,
-    enrolled,
     handed_back,
     kept,
     passed,
@@ -43,24 +43,6 @@ def told(step: Step | None) -> list[tuple[float, str, bool]]:
     return [(record.tick, record.outcome, record.is_last) for record in step.records]
 
 
-class TestEnrolling:
-    def test_a_new_job_starts_now(self) -> None:
-        new = enrolled(None, "report", "every 60s", Terms(), now=NOW)
-        assert (new.name, new.revision, new.version, new.next_due) == ("report", 0, 1, NOW + 60)
-
-    def test_what_is_known_stays_as_it_is_also_if_it_is_behind(self) -> None:
-        known = job(next_due=NOW - 600)
-        assert enrolled(known, "report", "every 60s", Terms(), now=NOW) == known
-
-    def test_other_terms_hold_at_once_and_change_no_tick(self) -> None:
-        new = enrolled(job(running(), next_due=NOW - 600), "report", "every 60s", Terms(retries=3), now=NOW)
-        assert (new.terms.retries, new.version, new.next_due, len(new.runs)) == (3, 1, NOW - 600, 1)
-
-    def test_another_rule_holds_from_now_on_as_a_new_version(self) -> None:
-        new = enrolled(job(running(), next_due=NOW - 600), "report", "every 3600s", Terms(), now=NOW)
-        assert (new.version, new.rule, new.next_due, len(new.runs)) == (2, "every 3600s", NOW + 3600, 1)
-
-
 class TestRaising:
     def test_a_store_that_forgot_is_told_what_was_dealt_with(self) -> None:
         assert raised(job(next_due=NOW - 60), 1, NOW).next_due == NOW + 60
@@ -68,6 +50,10 @@ class TestRaising:
     def test_it_never_lowers_and_knows_nothing_of_other_versions(self) -> None:
         for known in (job(next_due=NOW + 60), job(next_due=None), replace(job(), version=2)):
             assert raised(known, 1, NOW) == known
+
+    def test_a_backfill_is_not_raised_beyond_its_end(self) -> None:
+        beside = replace(job(next_due=NOW - 60), backfill=Backfill(NOW, 2, "ann", NOW))
+        assert [raised(beside, 1, tick).next_due for tick in (NOW - 60, NOW, NOW + 60)] == [NOW, None, None]
 
 
 class TestTicks:
@@ -128,7 +114,7 @@ class TestOverlap:
         assert ([run.tick for run in step.job.waiting], step.begun) == ([NOW], None)
         later = at(step.job, NOW + 60)
         assert told(later) == [(NOW + 60, "skipped", True)]
-        assert later.records[0].reason == "another one waits already"
+        assert later.records[0].reason == "another one waits already: the run of 2027-01-15 08:00:00 UTC"
 
     def test_of_several_that_come_at_once_one_waits(self) -> None:
         step = at(job(running(NOW - 180), overlap="queue", catch_up="all", next_due=NOW - 60))
@@ -213,7 +199,7 @@ class TestEndings:
     @pytest.mark.parametrize("outcome", ["failed", "timeout"])
     def test_a_failure_is_tried_again_after_a_pause_that_doubles(self, outcome: Any) -> None:
         before = job(running(), retries=2, retry_delay=10.0, next_due=None)
-        pauses = []
+        pauses = list[float]()
         for attempt in (1, 2):
             step = settled(before, before.running[0].owner, Ending(outcome, error="boom"), now=NOW)
             assert told(step) == [(NOW - 60, outcome, False)]

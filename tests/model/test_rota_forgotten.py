@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from dibs.flows.marks import MOST_BEGUN, Marks
 from dibs.model.job import Job, Run, Terms
@@ -44,6 +47,18 @@ class TestWhatIsUnderWay:
     def test_what_another_node_was_given_meanwhile_is_its_own(self) -> None:
         for theirs in (replace(begun(owner="ann"), fence=6), Run(NOW, 2)):
             assert adopted(job(theirs), begun(), now=NOW + 9).runs == (theirs,)
+
+    @pytest.mark.parametrize("source", ["trigger", "backfill"])
+    def test_so_it_is_with_what_somebody_has_asked_for(self, source: Any) -> None:
+        mine = replace(begun(), source=source)
+        theirs = replace(begun(owner="ann"), source=source, fence=6)
+        assert adopted(job(theirs), mine, now=NOW + 9).runs == (theirs,)
+        assert adopted(job(Run(NOW, source=source)), mine, now=NOW + 9).runs == (replace(mine, expires_at=NOW + 39),)
+
+    def test_what_is_of_another_source_is_another_run(self) -> None:
+        asked = replace(begun(owner="ann"), source="trigger", fence=6)
+        assert adopted(job(asked), begun(), now=NOW + 9).runs[0] == asked
+        assert bygone(job(Run(NOW, source="trigger")), begun(), now=NOW).job.runs == (Run(NOW, source="trigger"),)
 
 
 class TestMarks:

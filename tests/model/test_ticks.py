@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from dibs.model.calendar import Rule, cron, every
 from dibs.model.job import Job, Terms
-from dibs.model.ticks import MOST_TOLD, PUNCTUAL, moment, ticks_come
+from dibs.model.ticks import MOST_TOLD, PUNCTUAL, last_tick, moment, ticks_come
 
 NOW = 1_800_000_000.0
 MINUTE = 60.0
@@ -87,6 +91,7 @@ def test_of_a_long_absence_the_latest_ticks_are_told_one_by_one_and_the_others_t
     assert [each.tick for each in come[:2]] == [NOW - MOST_TOLD * MINUTE, NOW - (MOST_TOLD - 1) * MINUTE]
     since = moment(NOW - 50_000 * MINUTE)
     assert come[0].missed == f"nobody was there for it, nor for any before it since {since}"
+    assert [each.since for each in come[:2]] == [NOW - 50_000 * MINUTE, None]
     assert to_run(absent, NOW) == [NOW]
 
 
@@ -103,3 +108,27 @@ def test_a_rule_that_is_changed_is_not_looked_at_before_its_next_tick() -> None:
 
 def test_a_moment_is_told_in_utc() -> None:
     assert moment(0.0) == "1970-01-01 00:00:00 UTC"
+
+
+RULES = (
+    cron("*/5 * * * *", tz="Europe/Berlin"),
+    cron("* * 1 1 *"),
+    cron("0 3 29 2 *"),
+    cron("* * * * * *", seconds=True),
+    every("1s"),
+    every("7h"),
+)
+
+
+@given(st.sampled_from(RULES), st.floats(0, 4e9), st.booleans())
+def test_the_last_tick_by_a_moment_is_followed_by_none_that_has_come(rule: Rule, by: float, is_tick: bool) -> None:
+    by = (rule.after(by) or by) if is_tick else by
+    found = last_tick(rule, by)
+    if found is None:
+        first = rule.after(-1.0)
+        assert first is not None
+        assert first > by
+        return
+    assert found <= by
+    assert (rule.after(found) or inf) > by
+    assert rule.after(found - 0.001) == found

@@ -1,29 +1,32 @@
-"""A job as its fleet knows it: by which rule it is due, on which terms it is run, and its runs that have not ended."""
+"""A job as its fleet knows it: by which rule it is due, on which terms it is run, and its runs that have not ended.
+
+Several may be done by one function, each by a schedule and with arguments of its own; and one that is to be done for
+times long past is a sheet beside the job's own (see `Backfill`).
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import nextafter
+from typing import TYPE_CHECKING, Any, Literal
 
 from dibs.model.calendar.jitter import due_at
 from dibs.model.calendar.text import rule_of
-from dibs.model.sheet import Sheet
+from dibs.model.spare import sound, spare, written
 from dibs.model.value import value
 
 if TYPE_CHECKING:
     from dibs.model.calendar.rule import Rule
-
-T = TypeVar("T")
+    from dibs.model.record import Source
+    from dibs.model.sheet import Sheet
 
 Overlap = Literal["skip", "queue", "cancel", "allow"]
 CatchUp = Literal["latest", "all", "none"]
-Source = Literal["schedule", "outage"]
-"""Why there is a run: its tick came, or it came while the store was silent and a node went by its own clock."""
-Outcome = Literal["ok", "failed", "timeout", "lost", "cancelled", "skipped", "missed"]
-
+Origin = Literal["code", "data"]
+BACKFILL = "~backfill"
 
 FORMAT = 1
 """Who meets a sheet of another format leaves the job to those who know it."""
@@ -50,6 +53,8 @@ class Terms:
     ttl: float = 30.0
     keep: int = 1_000
     keep_for: float = 30 * 86_400.0
+    labels: tuple[str, ...] = ()
+    """It is run only by nodes that have all of these."""
 
 
 @value
@@ -71,11 +76,59 @@ class Run:
     """Why its node is asked to stop it."""
     progress: float | None = None
     note: str = ""
+    arguments: str = ""
+    """With which it is done, if not with those of its job: a JSON object."""
 
     @property
     def is_running(self) -> bool:
         """Whether somebody does it; else it waits to be begun."""
         return bool(self.owner)
+
+    @property
+    def has_tick(self) -> bool:
+        """Whether it is for a moment that the calendar names; else it was asked for."""
+        return self.source != "trigger"
+
+    def stopped(self, why: str) -> Run:
+        """It, if its node is to stop it; the first to say so is the reason."""
+        return replace(self, cancelled_by=self.cancelled_by or why) if self.is_running else self
+
+    def again(self, not_before: float, attempt: int) -> Run:
+        """It, if it is to be begun once more."""
+        return Run(self.tick, attempt, self.source, not_before, self.failures, arguments=self.arguments)
+
+
+@value
+class Pause:
+    """Somebody has said that no tick is to be run for a while: `until` a moment, or until somebody says otherwise."""
+
+    by: str
+    at: float
+    reason: str = ""
+    until: float | None = None
+
+    def holds(self, now: float) -> bool:
+        """Whether it is not over."""
+        return self.until is None or now < self.until
+
+
+@value
+class Backfill:
+    """Ticks long past that are to be run: those up to this one, so many at once. The next is where the sheet says."""
+
+    until: float
+    parallel: int
+    by: str
+    at: float
+    reason: str = ""
+
+
+@value
+class Gone:
+    """It is not run any more, and its sheet is only kept for its history."""
+
+    how: Literal["removed", "retired"]
+    at: float
 
 
 @value
@@ -91,11 +144,36 @@ class Job:
     next_due: float | None
     """The next tick; whatever is before it has been dealt with."""
     runs: tuple[Run, ...] = ()
+    function: str = ""
+    """Which function does it; its own name, if that is not said."""
+    arguments: str = ""
+    """With which that is called: a JSON object."""
+    origin: Origin = "code"
+    """Where it was last said what it is."""
+    code: str = ""
+    """Which of its definitions in code was the last to hold."""
+    defined_at: float = 0.0
+    """Since when what was last said is known in the fleet."""
+    mark: float = 0.0
+    """Ticks before this one stay dealt with, however the job is paused, resumed or removed and added anew."""
+    pause: Pause | None = None
+    backfill: Backfill | None = None
+    gone: Gone | None = None
+
+    @property
+    def done_by(self) -> str:
+        """The function that does it."""
+        return self.function or self.name
+
+    @property
+    def belongs_to(self) -> str:
+        """The job that it is, also if this is the sheet beside it."""
+        return self.name.removesuffix(BACKFILL)
 
     @property
     def calendar(self) -> Rule:
         """The rule it is due by."""
-        return _calendar(self.rule)
+        return calendar_of(self.rule)
 
     @property
     def running(self) -> tuple[Run, ...]:
@@ -111,102 +189,108 @@ class Job:
         """What this owner does."""
         return next((run for run in self.runs if run.owner == owner), None)
 
+    def with_run(self, old: Run, *new: Run) -> Job:
+        """With these in the place of that one."""
+        place = self.runs.index(old)
+        return replace(self, runs=(*self.runs[:place], *new, *self.runs[place + 1 :]))
+
+    def unwanted(self, run: Run) -> str:
+        """Why a run of it is not to be begun again; nothing if it may be."""
+        return run.cancelled_by or ("" if self.gone is None else f"its schedule was {self.gone.how}")
+
     def due_at(self, tick: float) -> float:
         """When a tick is to be run: a little later, if there is jitter."""
         return due_at(self.calendar, tick, name=self.name)
+
+    def is_paused(self, now: float) -> bool:
+        """Whether no tick is run at this moment as somebody has said so."""
+        return self.pause is not None and self.pause.holds(now)
+
+    def due_from(self, now: float) -> float | None:
+        """Its first tick from now on, if nothing was dealt with yet."""
+        if self.gone is not None or (self.pause is not None and self.pause.until is None):
+            return None
+        over_at = now if self.pause is None or self.pause.until is None else nextafter(self.pause.until, 0.0)
+        first = self.calendar.after(max(now, over_at))
+        return None if first is None else max(first, self.mark)
+
+    def marked(self, now: float) -> float:
+        """Before which tick all were dealt with; by a pause they are only put off."""
+        return self.mark if self.next_due is None or self.is_paused(now) else self.next_due
+
+    def following(self, tick: float) -> float | None:
+        """The tick after that one; `None` if it was the last that there is to fill in."""
+        following = self.calendar.after(tick)
+        is_over = following is not None and self.backfill is not None and following > self.backfill.until
+        return None if is_over else following
 
     def acts_at(self) -> float | None:
         """When there is something to do about it, should nothing happen before."""
         moments = [run.expires_at for run in self.running]
         if self.terms.overlap == "allow" or not moments:
             moments += [run.not_before for run in self.waiting]
-        if self.next_due is not None:
+        if self.backfill is not None:
+            moments += [self.backfill.at] if self.wants_more else []
+        elif self.next_due is not None:
             moments.append(self.due_at(self.next_due))
+        if (forget_at := self.forget_at) is not None:
+            moments.append(forget_at)
         return min(moments, default=None)
+
+    @property
+    def forget_at(self) -> float | None:
+        """When it can be thrown away; `None` if it is not gone, or something of it is still under way."""
+        return None if self.gone is None or self.runs else self.gone.at + self.terms.keep_for
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether there are ticks to fill in, and not as many under way as there may be."""
+        return self.backfill is not None and self.next_due is not None and len(self.runs) < self.backfill.parallel
 
     def text(self) -> str:
         """All of it but the name and the revision, for the sheet."""
-        runs = [_spare(run) for run in self.runs]
-        terms = _spare(self.terms)
-        told = {"format": FORMAT, "rule": self.rule, "version": self.version, "due": self.next_due, "terms": terms}
-        return _written({**told, "runs": runs} if runs else told)
+        told = spare(self)
+        for name in ("name", "revision", "next_due"):
+            told.pop(name, None)
+        for name in PARTS.keys() & told.keys():
+            told[name] = spare(told[name])
+        if self.runs:
+            told["runs"] = [spare(run) for run in self.runs]
+        return written({"format": FORMAT, "due": self.next_due, **told})
 
 
 def job_of(sheet: Sheet) -> Job:
-    """The job that is on this sheet."""
+    """The job that is on this sheet; a `ValueError` says why it cannot be read here."""
+    try:
+        return _job_of(sheet)
+    except (AttributeError, KeyError, RecursionError, TypeError) as fault:  # by a newer dibs, or another hand
+        raise ValueError(f"the sheet of {sheet.name!r} is none of a job: {fault!r}") from None
+
+
+def _job_of(sheet: Sheet) -> Job:
     told = json.loads(sheet.text)
     if told["format"] != FORMAT:
         raise ValueError(f"the sheet of {sheet.name!r} is of format {told['format']}; upgrade dibs here and restart")
-    runs = tuple(Run(**run) for run in told.get("runs", ()))
-    begun = tuple(_with_fence(run, sheet.revision) for run in runs)
-    terms = Terms(**told["terms"])
-    return Job(sheet.name, sheet.revision, told["version"], told["rule"], terms, told["due"], begun)
+    del told["format"]
+    parts = {name: sound(kind(**told.pop(name))) for name, kind in PARTS.items() if name in told}
+    runs = tuple(_with_fence(sound(Run(**run)), sheet.revision) for run in told.pop("runs", ()))
+    return sound(Job(sheet.name, sheet.revision, next_due=told.pop("due"), runs=runs, **parts, **told))
 
 
-@value
-class Record:
-    """What became of an attempt, or of a tick for which there was none: a line of a job's history."""
-
-    tick: float
-    outcome: Outcome
-    at: float
-    """When that was known."""
-    reason: str = ""
-    attempt: int = 1
-    source: Source = "schedule"
-    is_last: bool = True
-    """Whether this is the end of it; else another attempt follows."""
-    node: str = ""
-    fence: int = 0
-    started_at: float = 0.0
-    ended_at: float = 0.0
-    result: str | None = None
-    error: str | None = None
-    progress: float | None = None
-    note: str = ""
-    log: tuple[str, ...] = ()
-
-    @property
-    def lateness(self) -> float:
-        """By how many seconds it was begun after its tick; 0 if it was not."""
-        return max(self.started_at - self.tick, 0.0) if self.started_at else 0.0
-
-    @property
-    def duration(self) -> float:
-        """How many seconds it took."""
-        return self.ended_at - self.started_at if self.started_at else 0.0
-
-    def text(self) -> str:
-        """All of it, for the history."""
-        return _written(_spare(self))
+def _terms(labels: Sequence[str] = (), **told: Any) -> Terms:
+    """JSON knows no tuples."""
+    return Terms(labels=tuple(labels), **told)
 
 
-def record_of(text: str) -> Record:
-    """What a line of the history says."""
-    told = json.loads(text)
-    told["log"] = tuple(told.get("log", ()))
-    return Record(**told)
+PARTS: Mapping[str, Callable[..., Any]] = {"terms": _terms, "pause": Pause, "backfill": Backfill, "gone": Gone}
+"""What of a job is a value of its own."""
 
 
 def _with_fence(run: Run, revision: int) -> Run:
     return replace(run, fence=revision) if run.is_running and not run.fence else run
 
 
-def _written(told: Mapping[str, Any]) -> str:
-    return json.dumps(told, separators=(",", ":"), ensure_ascii=False)
-
-
-def _spare(told: Terms | Run | Record) -> dict[str, Any]:
-    """What is not as it always is."""
-    each = ((name, default, getattr(told, name)) for name, default in _DEFAULTS[type(told).__name__].items())
-    return {name: now for name, default, now in each if now != default}
-
-
-_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    kind.__name__: {field.name: field.default for field in fields(kind)} for kind in (Terms, Run, Record)
-}
-
-
-@cache
-def _calendar(text: str) -> Rule:
+@lru_cache(10_000)
+def calendar_of(text: str) -> Rule:
+    """The rule of which this is the text."""
     return rule_of(text)

@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dibs.model.job import Job, Outcome, Record, Run, Terms
+from dibs.model.job import Job, Run
+from dibs.model.record import Act, Outcome, Record
 from dibs.model.ticks import moment, ticks_come
 from dibs.model.value import value
 
@@ -28,9 +29,12 @@ class Step:
 
     job: Job
     records: Sequence[Record] = ()
+    acts: Sequence[Act] = ()
     begun: Run | None = None
     through: float | None = None
     """The last tick that it has dealt with, if it has with any."""
+    is_thrown_away: bool = False
+    """Whether nothing is kept of it any more."""
 
 
 @value
@@ -44,23 +48,14 @@ class Ending:
     log: tuple[str, ...] = ()
 
 
-# When a job is due.
-
-
-def enrolled(found: Job | None, name: str, rule: str, terms: Terms, *, now: float) -> Job:
-    """The job by this rule and on these terms. A new or changed rule holds from now on; what it missed, it missed."""
-    if found is not None and found.rule == rule:
-        return replace(found, terms=terms)
-    job = found or Job(name, 0, 0, rule, terms, None)
-    new = replace(job, version=job.version + 1, rule=rule, terms=terms)
-    return replace(new, next_due=new.calendar.after(now))
+# What a store has forgotten.
 
 
 def raised(job: Job, version: int, tick: float) -> Job:
     """The job of a store that may have forgotten, in which this tick of this version was dealt with. Never lowers."""
     if job.version != version or job.next_due is None or job.next_due > tick:
         return job
-    return replace(job, next_due=job.calendar.after(tick))
+    return replace(job, next_due=job.following(tick))
 
 
 def bygone(job: Job, run: Run, *, now: float) -> Step:
@@ -77,10 +72,36 @@ def bygone(job: Job, run: Run, *, now: float) -> Step:
 
 def advanced(job: Job, *, now: float, owner: str, node: str) -> Step:
     """All that is to be done about a job by now: runs of dead nodes, ticks that have come, and the next run begun."""
+    if job.forget_at is not None and job.forget_at <= now:
+        return Step(job, is_thrown_away=True)
     buried = _buried(job, now)
     ticked = _ticked(buried.job, now)
     begun = _begun(ticked.job, now, owner, node)
     return replace(begun, records=(*buried.records, *ticked.records), through=ticked.through)
+
+
+def unattended(job: Job, why: str, *, now: float) -> Step | None:
+    """What is to be done about a job that nobody can run: its ticks that may not be begun any more were missed.
+
+    And runs of dead nodes are lost, and what is gone is thrown away; `None` if there is nothing of all this.
+    """
+    if job.forget_at is not None and job.forget_at <= now:
+        return Step(job, is_thrown_away=True)
+    buried = _buried(job, now)
+    missed = _missed(buried.job, why, now)
+    records = (*buried.records, *missed.records)
+    return Step(missed.job, records) if records else None
+
+
+def _missed(job: Job, why: str, now: float) -> Step:
+    """Ticks that are out of their grace."""
+    grace = job.terms.grace
+    come = () if job.backfill is not None else ticks_come(job, now - grace)
+    late = [each for each in come if now - job.due_at(each.tick) > grace]
+    if not late:
+        return Step(job)
+    records = [Record(each.tick, "missed", now, why, since=each.since) for each in late]
+    return Step(replace(job, next_due=job.calendar.after(late[-1].tick)), records)
 
 
 def _buried(job: Job, now: float) -> Step:
@@ -94,18 +115,30 @@ def _buried(job: Job, now: float) -> Step:
 
 def _ticked(job: Job, now: float) -> Step:
     """Every tick that has come is to be run, or is noted with the reason why not."""
+    if job.backfill is not None:
+        return _filled_in(job, now)
     come = ticks_come(job, now)
     if not come:
         return Step(job)
     before, records = job, list[Record]()
     for tick in come:
         if tick.missed:
-            records.append(Record(tick.tick, "missed", now, tick.missed))
+            records.append(Record(tick.tick, "missed", now, tick.missed, since=tick.since))
             continue
         admitted = _admitted(job, before, Run(tick.tick, not_before=now), now)
         job, records = admitted.job, [*records, *admitted.records]
     last = come[-1].tick
     return Step(replace(job, next_due=job.calendar.after(last)), records, through=last)
+
+
+def _filled_in(job: Job, now: float) -> Step:
+    """As many ticks of times past as there may be at once."""
+    through: float | None = None
+    while job.wants_more and job.next_due is not None:
+        through = job.next_due
+        run = Run(through, source="backfill", not_before=now)
+        job = replace(job, runs=(*job.runs, run), next_due=job.following(through))
+    return Step(job, through=through)
 
 
 def _admitted(job: Job, before: Job, run: Run, now: float) -> Step:
@@ -118,21 +151,21 @@ def _admitted(job: Job, before: Job, run: Run, now: float) -> Step:
         return Step(job, [Record(run.tick, "skipped", now, _busy_with(before.runs[0]))])
     if overlap == "queue":
         if before.waiting or len(job.waiting) > len(before.waiting):
-            return Step(job, [Record(run.tick, "skipped", now, "another one waits already")])
+            return Step(job, [Record(run.tick, "skipped", now, _behind(job.waiting[0]))])
         return Step(added)
     why = f"the tick of {moment(run.tick)} came"
-    stopped = replace(added, runs=tuple(_stopped(each, why) for each in added.runs if each.is_running or each is run))
+    stopped = replace(added, runs=tuple(each.stopped(why) for each in added.runs if each.is_running or each is run))
     dropped = [_record(each, "cancelled", now, why) for each in job.waiting]
     return Step(stopped, dropped)
-
-
-def _stopped(run: Run, why: str) -> Run:
-    return replace(run, cancelled_by=run.cancelled_by or why) if run.is_running else run
 
 
 def _busy_with(run: Run) -> str:
     where = f"on {run.node}" if run.is_running else "to be tried again"
     return f"the run of {moment(run.tick)} had not ended: attempt {run.attempt}, {where}"
+
+
+def _behind(run: Run) -> str:
+    return f"another one waits already: the run of {moment(run.tick)}"
 
 
 def _begun(job: Job, now: float, owner: str, node: str) -> Step:
@@ -142,18 +175,23 @@ def _begun(job: Job, now: float, owner: str, node: str) -> Step:
     if not ready:
         return Step(job)
     run = replace(ready[0], owner=owner, node=node, fence=0, started_at=now, expires_at=now + job.terms.ttl)
-    return Step(_with(job, ready[0], run), begun=run)
+    return Step(job.with_run(ready[0], run), begun=run)
 
 
 # What its node says of a run.
 
 
-def kept(job: Job, owner: str, *, now: float, progress: float | None = None, note: str = "") -> Job | None:
-    """A run whose node lives; `None` if it is not that owner's any more."""
+def kept(
+    job: Job, owner: str, *, now: float, ttl: float | None = None, progress: float | None = None, note: str = ""
+) -> Job | None:
+    """A run whose node lives; `None` if it is not that owner's any more.
+
+    Its lease is as long as its node believes: by the TTL it was begun with, also if the job has another one since.
+    """
     run = job.run_of(owner)
     if run is None:
         return None
-    return _with(job, run, replace(run, expires_at=now + job.terms.ttl, progress=progress, note=note))
+    return job.with_run(run, replace(run, expires_at=now + (ttl or job.terms.ttl), progress=progress, note=note))
 
 
 def settled(job: Job, owner: str, ending: Ending, *, now: float) -> Step | None:
@@ -163,11 +201,11 @@ def settled(job: Job, owner: str, ending: Ending, *, now: float) -> Step | None:
         return None
     told = {"result": ending.result, "error": ending.error, "log": ending.log}
     is_failure = ending.outcome in {"failed", "timeout"}
-    if not is_failure or run.cancelled_by or run.failures >= job.terms.retries:
-        return Step(_with(job, run), [_record(run, ending.outcome, now, ending.reason, **told)])
+    if not is_failure or run.failures >= job.terms.retries or job.unwanted(run):
+        return Step(job.with_run(run), [_record(run, ending.outcome, now, ending.reason, **told)])
     pause = min(job.terms.retry_delay * 2.0 ** min(run.failures, 32), LONGEST_PAUSE)
-    again = replace(_waiting(run, now + pause, run.attempt + 1), failures=run.failures + 1)
-    return Step(_with(job, run, again), [_record(run, ending.outcome, now, ending.reason, is_last=False, **told)])
+    again = replace(run.again(now + pause, run.attempt + 1), failures=run.failures + 1)
+    return Step(job.with_run(run, again), [_record(run, ending.outcome, now, ending.reason, is_last=False, **told)])
 
 
 def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | None:
@@ -177,26 +215,28 @@ def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | 
         return None
     if has_begun:
         return _given_up(job, run, now, SHUT_DOWN)
-    return Step(_with(job, run, _waiting(run, now, run.attempt)))
+    if why := job.unwanted(run):
+        return Step(job.with_run(run), [_record(run, "cancelled", now, why)])
+    return Step(job.with_run(run, run.again(now, run.attempt)))
 
 
 # What a node has done by its own clock while the store was silent.
 
 
-def adopted(job: Job, run: Run, *, now: float) -> Job:
+def adopted(job: Job, run: Run, *, now: float, ttl: float | None = None) -> Job:
     """A run of which the store knows nothing, or nothing any more: leased from now on, and its tick is dealt with.
 
     Unless another node was given it meanwhile.
     """
     if (known := job.run_of(run.owner)) is not None:  # we have told it before, and were not answered
-        return _with(job, known, replace(known, expires_at=now + job.terms.ttl))
+        return job.with_run(known, replace(known, expires_at=now + (ttl or job.terms.ttl)))
     if _is_taken_over(job, run):
         return job
     stale = _before(job, run)
     others = tuple(each for each in job.runs if each not in stale)
-    leased = replace(run, expires_at=now + job.terms.ttl)
+    leased = replace(run, expires_at=now + (ttl or job.terms.ttl))
     adopted = replace(job, runs=(*others, leased))
-    return raised(adopted, job.version, run.tick) if job.due_at(run.tick) <= now else adopted
+    return raised(adopted, job.version, run.tick) if run.has_tick and job.due_at(run.tick) <= now else adopted
 
 
 def passed(job: Job, records: Sequence[Record], *, run: Collection[float] = (), now: float) -> Step:
@@ -213,7 +253,9 @@ def passed(job: Job, records: Sequence[Record], *, run: Collection[float] = (), 
     if not ticks:
         return Step(job)
     silent = [come for come in ticks_come(job, job.due_at(max(ticks))) if come.tick not in ticks]
-    between = [Record(come.tick, "missed", now, come.missed or OVERTAKEN, source="outage") for come in silent]
+    between = [
+        Record(come.tick, "missed", now, come.missed or OVERTAKEN, source="outage", since=come.since) for come in silent
+    ]
     return Step(raised(job, job.version, max(ticks)), [*between, *new])
 
 
@@ -221,13 +263,15 @@ def passed(job: Job, records: Sequence[Record], *, run: Collection[float] = (), 
 
 
 def _is_taken_over(job: Job, run: Run) -> bool:
-    same = [each for each in job.runs if (each.tick, each.source) == (run.tick, "schedule") and each.owner != run.owner]
-    return run.source == "schedule" and any(each.attempt > run.attempt or each.fence > run.fence for each in same)
+    is_ours = [each for each in job.runs if (each.tick, each.source) == (run.tick, run.source)]
+    others = [each for each in is_ours if each.owner != run.owner]
+    return run.source != "outage" and any(each.attempt > run.attempt or each.fence > run.fence for each in others)
 
 
 def _before(job: Job, run: Run) -> Sequence[Run]:
     """Runs of the same tick that cannot be any more, as this one was begun."""
-    same = [each for each in job.runs if each.tick == run.tick and each.owner != run.owner]
+    same = [each for each in job.runs if each.tick == run.tick and each.has_tick == run.has_tick]
+    same = [each for each in same if each.owner != run.owner]
     if run.source == "outage" and run.attempt == 1:
         return [each for each in same if not each.is_running]
     older = [each for each in same if each.source == run.source and each.fence < run.fence]
@@ -235,19 +279,9 @@ def _before(job: Job, run: Run) -> Sequence[Run]:
 
 
 def _given_up(job: Job, run: Run, now: float, why: str) -> Step:
-    if run.attempt >= job.terms.max_attempts or run.cancelled_by:
-        return Step(_with(job, run), [_record(run, "lost", now, why)])
-    return Step(_with(job, run, _waiting(run, now, run.attempt + 1)), [_record(run, "lost", now, why, is_last=False)])
-
-
-def _waiting(run: Run, not_before: float, attempt: int) -> Run:
-    return Run(run.tick, attempt, run.source, not_before, run.failures)
-
-
-def _with(job: Job, old: Run, *new: Run) -> Job:
-    """With these in the place of that one."""
-    place = job.runs.index(old)
-    return replace(job, runs=(*job.runs[:place], *new, *job.runs[place + 1 :]))
+    if run.attempt >= job.terms.max_attempts or job.unwanted(run):
+        return Step(job.with_run(run), [_record(run, "lost", now, why)])
+    return Step(job.with_run(run, run.again(now, run.attempt + 1)), [_record(run, "lost", now, why, is_last=False)])
 
 
 def _record(run: Run, outcome: Outcome, now: float, reason: str, **more: Any) -> Record:

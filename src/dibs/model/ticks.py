@@ -10,6 +10,7 @@ from dibs.model.duration import spoken
 from dibs.model.value import value
 
 if TYPE_CHECKING:
+    from dibs.model.calendar.rule import Rule
     from dibs.model.job import Job
 
 PUNCTUAL = 10.0
@@ -17,6 +18,10 @@ PUNCTUAL = 10.0
 MOST_TOLD = 1_000
 """Of ticks that nobody was there for, the latest are told one by one, and those before them together."""
 NARROWEST = 60.0
+FIRST_STEP = 1.0
+BEFORE_ALL = -1.0
+"""Nothing is due before 1970."""
+OUTSIDE_GRACE = "and its grace is"
 
 
 @value
@@ -25,6 +30,8 @@ class Come:
 
     tick: float
     missed: str = ""
+    since: float | None = None
+    """It stands for all from that one on."""
 
 
 def ticks_come(job: Job, now: float) -> Sequence[Come]:
@@ -34,7 +41,32 @@ def ticks_come(job: Job, now: float) -> Sequence[Come]:
     told = [Come(tick, "" if tick in chosen else _why(job, tick, now)) for tick in ticks]
     if before is None or job.next_due is None:
         return told
-    return [Come(before, f"nobody was there for it, nor for any before it since {moment(job.next_due)}"), *told]
+    why = f"nobody was there for it, nor for any before it since {moment(job.next_due)}"
+    return [Come(before, why, since=job.next_due), *told]
+
+
+def last_tick(rule: Rule, by: float) -> float | None:
+    """The last tick at or before a moment; `None` if there is none."""
+    known = rule.after(BEFORE_ALL)
+    width = FIRST_STEP
+    while known is not None and by - width > known:
+        if (found := rule.after(by - width)) is not None and found <= by:
+            known = found
+            break
+        width *= 4
+    return None if known is None or known > by else _last(rule, known, by)
+
+
+def _last(rule: Rule, known: float, by: float) -> float:
+    """The last one, halving each time what may lie between it and the one that is known."""
+    beyond = by
+    while (following := rule.after(known)) is not None and following <= by:
+        found = rule.after(known + (beyond - known) / 2)
+        if found is not None and found <= by:
+            known = found
+        else:
+            beyond, known = known + (beyond - known) / 2, following
+    return known
 
 
 def moment(at: float) -> str:
@@ -53,7 +85,7 @@ def _chosen(job: Job, ticks: Sequence[float], now: float) -> Sequence[float]:
 def _why(job: Job, tick: float, now: float) -> str:
     late, grace = _late(job, tick, now), job.terms.grace
     if late > grace:
-        return f"it came {spoken(late)} ago, and its grace is {spoken(grace)}"
+        return f"it came {spoken(late)} ago, {OUTSIDE_GRACE} {spoken(grace)}"
     if job.terms.catch_up == "all":
         return f"there were more than {job.terms.most} to catch up with"
     instead = "a later one was run instead" if job.terms.catch_up == "latest" else "it is not caught up with"

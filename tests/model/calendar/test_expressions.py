@@ -243,7 +243,11 @@ class TestTheTextOfARule:
         assert repr(cron("0 3 * * *")) == "<Cron: cron 0 3 * * * UTC>"
         assert repr(every("90s")) == "<Every: every 90s>"
 
-    @pytest.mark.parametrize("text", ["", "0 3 * * * UTC", "cron", "cron 0 3 * * *", "every", "every x", "cron UTC"])
+    def test_what_has_none_is_never_due(self) -> None:
+        never = rule_of("")
+        assert (never.text, never.jitter, never.after(0.0)) == ("", 0.0, None)
+
+    @pytest.mark.parametrize("text", [" ", "0 3 * * * UTC", "cron", "cron 0 3 * * *", "every", "every x", "cron UTC"])
     def test_that_is_not_one_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"."):
             rule_of(text)

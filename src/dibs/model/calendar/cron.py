@@ -7,6 +7,8 @@ whose second, minute or hour begins with a star goes by what the clock shows, as
 
 from __future__ import annotations
 
+from datetime import tzinfo
+
 from dibs.model.calendar.days import Days
 from dibs.model.calendar.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, Marks
 from dibs.model.calendar.rule import EARLIEST, LATEST, Rule
@@ -32,6 +34,10 @@ class Cron(Rule):
         self.days = Days(day, month.mask, weekday)
         self.is_fixed = not (second.is_star or minute.is_star or hour.is_star)
         self._every_day = self.days.is_every
+
+    @property
+    def tz(self) -> tzinfo:
+        return self.zone.tzinfo
 
     def after(self, moment: float) -> float | None:
         """The first tick after the moment."""

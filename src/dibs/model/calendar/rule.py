@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from datetime import UTC, tzinfo
 
 EARLIEST, LATEST = 0, 253_000_000_000
 """Nothing is due before 1970, and nothing follows on the year 9986: there Python's own calendar is about to end."""
@@ -21,6 +22,11 @@ class Rule(ABC):
     def __init__(self, text: str, jitter: float) -> None:
         self.text = f"{text} jitter={plain(jitter)}" if jitter else text
         self.jitter = jitter
+
+    @property
+    def tz(self) -> tzinfo:
+        """In which zone its times are told."""
+        return UTC
 
     @abstractmethod
     def after(self, moment: float) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dibs.model.calendar.cron import FIELDS, ON_THE_MINUTE, Cron
 from dibs.model.calendar.fields import shown
 from dibs.model.calendar.interval import Every
+from dibs.model.calendar.never import Never
 from dibs.model.calendar.rule import Rule
 from dibs.model.calendar.zones import zone
 from dibs.model.duration import seconds as counted
@@ -55,6 +56,8 @@ def every(period: object, *, jitter: object = 0.0) -> Rule:
 
 def rule_of(text: str) -> Rule:
     """The rule of which this is the `text`."""
+    if not text:
+        return Never()
     if not (kept := _KEPT.fullmatch(text)):
         raise ValueError(f"{shown(text)} is not the text of a rule: it begins with 'cron' or 'every'")
     kind, said, jitter = kept[1], kept[2], kept[3] or 0.0
