@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from dibs.flows.duty import Duty, Underway
 from dibs.flows.shift import Shift
-from dibs.model.job import Job, Record, Terms, job_of, record_of
+from dibs.model.job import Job, Terms, job_of
 from dibs.model.policy import OnOutageOfJob
+from dibs.model.record import Record, records_of
 from dibs.model.rota import Ending
+from dibs.model.sheet import Question
 from tests.flows.scripted import EPOCH, Process, Scene, Task
 
 NAME = "report"
@@ -23,11 +25,14 @@ def duty(name: str = NAME, *, rule: str = "every 60s", on_outage: OnOutageOfJob 
 class Node:
     """One node, whose rounds the script begins; what it has begun is in `begun`."""
 
-    def __init__(self, process: Process, *duties: Duty, room: int = 10) -> None:
+    version = "1"
+
+    def __init__(self, process: Process, *duties: Duty, room: int = 10, labels: tuple[str, ...] = ()) -> None:
         self.process, self.scene, self.node = process, process.scene, process.name
         self.begun: list[Underway] = []
         self.stops: list[str] = []
-        self.most = room
+        self.most = self.workers = room
+        self.labels = labels
         self.is_first_here = True
         self.clock = 0.0
         """By how much the clock of its machine is ahead."""
@@ -82,9 +87,10 @@ def job(scene: Scene, name: str = NAME) -> Job:
     return job_of(scene.server.sheets[""].kept[name])
 
 
-def history(scene: Scene, name: str = NAME) -> list[Record]:
+def history(scene: Scene, name: str = NAME) -> Sequence[Record]:
     """What was noted of it, the oldest first."""
-    return [record_of(text) for text in reversed(scene.server.sheets[""].history(name, 10_000))]
+    lines = scene.server.sheets[""].lines(Question(name, limit=10_000))
+    return records_of(lines[::-1])
 
 
 def outcomes(scene: Scene, name: str = NAME) -> list[tuple[float, str]]:

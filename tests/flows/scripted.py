@@ -18,6 +18,7 @@ from dibs.flows.desk import Desk
 from dibs.flows.hold import Hold
 from dibs.flows.keeping import Keeper
 from dibs.flows.locking import Denied, acquire
+from dibs.flows.sheets import BESIDE
 from dibs.model.asks import Acquire, Evict, Leave, Push
 from dibs.model.request import Request
 from dibs.ports.store import Command
@@ -281,7 +282,10 @@ class ScriptedWorld:
         self._tokens = count(1)
 
     def doom(self, kind: str, *fates: Fate) -> None:
-        """What becomes of the next commands of a kind: time, acquire, keep, leave, evict, inspect or held."""
+        """What becomes of the next commands of a kind: time, acquire, keep, leave, evict, inspect or held.
+
+        The changes of sheets that are no job's are a kind of their own: beat.
+        """
         self._fates.setdefault(kind, deque()).extend(fates)
 
     def asks(self, kind: str) -> list[Any]:
@@ -390,6 +394,8 @@ def _at_once(_moment: float, call: Callable[[], object]) -> object:
 
 
 def _kind(words: Sequence[Any]) -> str:
+    if words[0] == "amend" and all(change.name.startswith(BESIDE) for change in words[-1]):
+        return "beat"
     return {Acquire: "acquire", Leave: "leave", Evict: "evict"}.get(type(words[-1]), str(words[0]))
 
 

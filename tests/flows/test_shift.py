@@ -70,6 +70,14 @@ class TestClaiming:
         assert scene.finish(slow) == 0.0
         assert (here.ticks, there.ticks) == ([], [FIRST])
 
+    def test_the_next_round_comes_in_time_for_the_lease_of_what_it_runs(self, scene: Scene, ann: Process) -> None:
+        node = Node(ann, duty(ttl=0.6))
+        node.rounds_until(FIRST + 0.01)
+        assert node.ticks == [FIRST]
+        assert node.round() <= 0.2 < LOOK_EVERY
+        node.rounds_until(FIRST + 10)
+        assert ann.told(RunForsaken) == []
+
     def test_the_clock_of_its_machine_does_not_matter(self, scene: Scene, ann: Process) -> None:
         node = Node(ann)
         node.clock = 10_000.0
@@ -127,6 +135,7 @@ class TestClaiming:
 
     def test_another_rule_holds_from_now_on(self, scene: Scene, ann: Process, bob: Process) -> None:
         Node(bob).round()
+        scene.until(1)
         node = Node(ann, duty(rule="every 3600s"))
         node.round()
         assert (job(scene).version, job(scene).rule) == (2, "every 3600s")
@@ -134,6 +143,7 @@ class TestClaiming:
     def test_a_node_goes_by_the_rule_that_the_store_has(self, scene: Scene, ann: Process, bob: Process) -> None:
         old, new = Node(ann), Node(bob, duty(rule="every 3600s"))
         old.round()
+        scene.until(1)
         new.round()
         scene.until(FIRST + 1)
         old.round()
@@ -336,7 +346,7 @@ class TestForgetting:
         node.round()
         assert outcomes(scene) == [(FIRST, "ok")], "it has landed"
         sheets.kept, sheets.acts_at = before
-        sheets.entries.clear()
+        sheets.histories.clear()
         sheets.life = "another"
         node.rounds_until(FIRST + 10)
         assert (node.ticks, outcomes(scene)) == ([FIRST], [(FIRST, "ok")])

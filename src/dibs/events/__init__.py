@@ -13,15 +13,22 @@ from dibs.events.calls import (
     WouldHaveWaited,
 )
 from dibs.events.jobs import (
+    Acted,
     ClaimingPaused,
+    DefinitionOutdated,
+    JobEvent,
     JobUnbound,
+    NodeDown,
     RunBegun,
     RunBuried,
     RunEnded,
     RunForsaken,
     RunSlow,
+    ScheduleChanged,
+    ScheduleRetired,
     Serving,
     ServingEnded,
+    SheetUnreadable,
     TickPassed,
 )
 from dibs.events.locks import (
@@ -54,6 +61,7 @@ from dibs.events.stores import (
 __all__ = [
     "Abandoned",
     "Acquired",
+    "Acted",
     "Adopted",
     "CallAdmitted",
     "CallSkipped",
@@ -63,15 +71,18 @@ __all__ = [
     "ClaimingPaused",
     "ClosedWhileHolding",
     "ConfigNotice",
+    "DefinitionOutdated",
     "Event",
     "Evicted",
     "FoundBusy",
     "HandedOn",
     "HeldLong",
+    "JobEvent",
     "JobUnbound",
     "JoinedQueue",
     "LockingDisabled",
     "Lost",
+    "NodeDown",
     "Observer",
     "PolicyOver",
     "PolicyUsed",
@@ -82,8 +93,11 @@ __all__ = [
     "RunEnded",
     "RunForsaken",
     "RunSlow",
+    "ScheduleChanged",
+    "ScheduleRetired",
     "Serving",
     "ServingEnded",
+    "SheetUnreadable",
     "StoreBack",
     "StoreRisky",
     "StoreSilent",
@@ -122,16 +136,7 @@ Event = (
     | WouldHaveWaited
     | WouldHaveSkipped
     | WouldHaveFailed
-    | Serving
-    | JobUnbound
-    | ServingEnded
-    | RunBegun
-    | RunEnded
-    | RunSlow
-    | RunForsaken
-    | RunBuried
-    | TickPassed
-    | ClaimingPaused
+    | JobEvent
     | Stumbled
 )
 

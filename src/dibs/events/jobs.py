@@ -102,3 +102,75 @@ class ClaimingPaused:
     server: str
     why: str
     lasts: float
+
+
+@value
+class ScheduleChanged:
+    """From now on a schedule is what this node's code says: it was deployed later than what held before."""
+
+    job: str
+    rule: str
+    node: str
+
+
+@value
+class DefinitionOutdated:
+    """What this node's code says of a schedule does not hold: something else was deployed after it, or said as data."""
+
+    job: str
+    rule: str
+    holds: str
+    """What does."""
+
+
+@value
+class ScheduleRetired:
+    """A schedule is run no more: no live node's code defines it."""
+
+    job: str
+
+
+@value
+class SheetUnreadable:
+    """A sheet cannot be read here, and is left alone: a newer dibs has written it, or another hand."""
+
+    name: str
+    why: str
+
+
+@value
+class Acted:
+    """Somebody has done something to a job, or to the whole fleet (`job` is "")."""
+
+    job: str
+    act: str
+    by: str
+    reason: str
+
+
+@value
+class NodeDown:
+    """A node of the fleet was not heard of for so many seconds, and did not say that it leaves."""
+
+    node: str
+    silent_for: float
+
+
+JobEvent = (
+    Acted
+    | ClaimingPaused
+    | DefinitionOutdated
+    | JobUnbound
+    | NodeDown
+    | RunBegun
+    | RunBuried
+    | RunEnded
+    | RunForsaken
+    | RunSlow
+    | ScheduleChanged
+    | ScheduleRetired
+    | Serving
+    | ServingEnded
+    | SheetUnreadable
+    | TickPassed
+)

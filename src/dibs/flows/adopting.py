@@ -24,6 +24,7 @@ def hand_on(desk: Desk, hold: Hold, *, now: float, namespace: str) -> Baton | No
     if hold.check(now) is Verdict.LOST or not hold.end():
         return None
     desk.strike(hold)
+    desk.note_end(hold, "handed on")
     request, held_for = hold.request, hold.held_for(now)
     desk.tell(events.HandedOn(hold.name, hold.fence, held_for))
     return Baton(
@@ -65,7 +66,7 @@ def _taken_up(baton: Baton, asked_at: float, watchers: Watchers) -> Hold:
     """Held since its first holder got it, and trusted from this ask on."""
     granted = Tenure(baton.ttl, asked_at - baton.held_for)
     hold = Hold(baton.request, baton.owner, baton.fence, granted, bar_until=baton.bar_until, watchers=watchers)
-    hold.tenure = Tenure(baton.span, asked_at)
+    hold.tenure, hold.taken_up_at = Tenure(baton.span, asked_at), asked_at
     return hold
 
 

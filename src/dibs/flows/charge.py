@@ -11,8 +11,10 @@ from dibs.flows.asking import ask
 from dibs.flows.duty import NOT_RENEWED, TAKEN, TIMEOUT, Underway
 from dibs.flows.sheets import Taken, rewrite_all
 from dibs.model import rota
-from dibs.model.job import Job, Record, record_of
+from dibs.model.job import Job
+from dibs.model.record import Record, records_of
 from dibs.model.rota import Step
+from dibs.model.sheet import Question
 from dibs.model.tenure import Tenure
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ class Charge:
             self._desk.tell(events.RunEnded(job, tick, attempt, outcome, record.reason, record.duration, is_last))
 
     async def _say(self, word: Word) -> Sequence[Taken]:
-        runs: dict[str, list[Underway]] = {}
+        runs, self._spoken_of = dict[str, list[Underway]](), {}
         for mine in self.underway.values():
             if not mine.is_loose:
                 runs.setdefault(mine.job, []).append(mine)
@@ -143,12 +145,15 @@ class Charge:
     def _how_it_is(self, job: Job, mine: Underway, now: float) -> Step | None:
         if mine.ending is not None:
             mine.is_unanswered = True
-            job = rota.kept(job, mine.owner, now=now, progress=mine.progress, note=mine.note) or job
+            job = self._kept(job, mine, now) or job
             return rota.settled(job, mine.owner, mine.ending, now=now)
         if mine.forsaken or mine.tenure.renew_at > self._world.now():
             return None
-        kept = rota.kept(job, mine.owner, now=now, progress=mine.progress, note=mine.note)
+        kept = self._kept(job, mine, now)
         return None if kept is None else Step(kept)
+
+    def _kept(self, job: Job, mine: Underway, now: float) -> Job | None:
+        return rota.kept(job, mine.owner, now=now, ttl=mine.terms.ttl, progress=mine.progress, note=mine.note)
 
     def _how_it_is_left(self, job: Job, mine: Underway, now: float) -> Step | None:
         if mine.ending is not None:
@@ -173,9 +178,10 @@ class Charge:
     async def _look_up(self, mine: Underway) -> None:
         """The history says what became of it; if it does not, the store has forgotten it, and is told anew."""
         run = mine.run
-        lines = await ask(self._world, self._desk.store.history(mine.job, RECENT), self._desk.patience)
+        question = Question(mine.job, until=inf if run.source == "backfill" else run.tick, limit=RECENT)
+        lines = await ask(self._world, self._desk.store.lines(question), self._desk.patience)
         key = run.tick, run.attempt, run.source, self._node
-        noted = [each for each in map(record_of, lines) if (each.tick, each.attempt, each.source, each.node) == key]
+        noted = [each for each in records_of(lines) if (each.tick, each.attempt, each.source, each.node) == key]
         mine.is_missing = False
         if not noted and not mine.is_lost(self._world.now()):
             mine.is_loose, mine.is_unanswered = True, False

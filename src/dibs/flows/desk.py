@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from dibs.events import Event
     from dibs.flows.counting import Tally
     from dibs.flows.hold import Hold
+    from dibs.flows.recording import Ledger
     from dibs.model.asks import Leave, Push
     from dibs.model.counts import What
+    from dibs.model.holding import Ended
     from dibs.ports.store import Store
     from dibs.ports.world import Inbox, World
 
@@ -78,6 +80,8 @@ class Desk:
     wakes_at: float = inf
     tally: Tally | None = None
     """Where what happens is counted, if anybody is to know."""
+    ledger: Ledger | None = None
+    """Where it is noted who held what, if anybody is to know."""
     patience: float = PATIENCE
     """How long the store may be silent before a caller is told, where no `wait` says otherwise."""
 
@@ -97,6 +101,19 @@ class Desk:
         """It happened to this lock, once more, and lasted so long."""
         if self.tally is not None and self.tally.note(name, what, lasted):
             self.nudge()
+
+    def let_go(self, hold: Hold, now: float) -> None:
+        """It was given back: that is counted, and noted."""
+        lasted = hold.held_for(now)
+        if self.ledger is not None:
+            self.ledger.let_go(hold, lasted, now)
+        if self.tally is not None and self.tally.note(hold.name, "held", lasted):
+            self.nudge()
+
+    def note_end(self, hold: Hold, ended: Ended) -> None:
+        """It ended so, and was not given back."""
+        if self.ledger is not None:
+            self.ledger.end(hold, ended)
 
     def strike(self, hold: Hold) -> None:
         """Take a lease out of the keeper's care."""
@@ -161,6 +178,7 @@ def tell_loss(desk: Desk, hold: Hold) -> None:
     loss = hold.loss()
     if loss is None or not hold.first_to_tell():
         return
+    desk.note_end(hold, "broken" if loss.reason == EVICTED else "lost")
     desk.count(hold.name, "lost")
     desk.tell(Lost(hold.name, hold.fence, loss.reason))
     for watcher in hold.watchers:

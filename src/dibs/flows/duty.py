@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from dibs.model.definition import Definition
 from dibs.model.tenure import Tenure, Verdict
 from dibs.model.value import value
 
@@ -24,6 +25,9 @@ class Crew(Protocol):
 
     node: str
     """What others call it."""
+    version: str
+    labels: tuple[str, ...]
+    workers: int
 
     def begin(self, mine: Underway) -> None:
         """Do this, and say how it ended."""
@@ -44,12 +48,17 @@ class Crew(Protocol):
 
 @value
 class Duty:
-    """A job that this node can run."""
+    """A function that this node can run, and when its code says that it is due; never, if it says nothing."""
 
     name: str
     rule: str
     terms: Terms
     on_outage: OnOutageOfJob = "closed"
+
+    @property
+    def definition(self) -> Definition:
+        """What its code says of it."""
+        return Definition(self.name, self.rule, self.terms)
 
 
 @dataclass(slots=True, eq=False)
@@ -61,6 +70,12 @@ class Underway:
     terms: Terms
     tenure: Tenure
     begun_at: float
+    function: str = ""
+    """Which does it; that of the job's own name, if it is not said."""
+    arguments: str = ""
+    """With which: a JSON object."""
+    rule: str = ""
+    """By which it is due."""
     policy: str = ""
     """By which policy it was begun without the store, if it was."""
     is_loose: bool = False
@@ -79,6 +94,11 @@ class Underway:
     """Whether its end was told to the store, which has not answered."""
     is_missing: bool = False
     """Whether the store does not know of it any more, since then."""
+
+    @property
+    def done_by(self) -> str:
+        """The function that does it."""
+        return self.function or self.job
 
     @property
     def owner(self) -> str:

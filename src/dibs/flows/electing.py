@@ -55,7 +55,7 @@ def step_down(world: World, desk: Desk, hold: Hold) -> str | None:
         desk.strike(hold)
         note_debt(world, desk, hold.name, Leave(hold.owner, hold.bar_until), ttl=hold.request.ttl)
         if hold.lost_because is None:
-            desk.count(hold.name, "held", hold.held_for(world.now()))
+            desk.let_go(hold, world.now())
             desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         tell_loss(desk, hold)
     return hold.lost_because

@@ -52,6 +52,10 @@ class Hold:
     """By which `on_outage` it was taken, if not from the store that was named."""
     unfenced_by: str | None = None
     """What has made its fence none to send along."""
+    taken_up_at: float | None = None
+    """When it was taken over from another process, if it was."""
+    noted_for: float = 0.0
+    """How long it had been held when the store was last told that it was."""
     memo: Memo | None = None
     """What the store is to remember of the work that was done, once the lock is given back."""
 
@@ -175,6 +179,10 @@ class Hold:
         """When the keeper should ask for more."""
         due = max(self.tenure.renew_at, self.retry_at)
         return due if self.request.renew and self.renewal(due) is not None else inf
+
+    def since(self) -> float:
+        """From when on it has been this process's."""
+        return self._granted_at if self.taken_up_at is None else self.taken_up_at
 
     def held_for(self, now: float) -> float:
         """How long it has been ours."""

@@ -18,6 +18,7 @@ from dibs.flows.asking import ask
 from dibs.flows.counting import report, report_if_due
 from dibs.flows.desk import RETRY, Waiting, note_debt, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
+from dibs.flows.recording import record, record_if_due
 from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Renew, Said, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE
@@ -71,6 +72,7 @@ class Keeper:
 
     def _go_round(self) -> None:
         now = self._world.now()
+        record_if_due(self._world, self._desk, now)
         report_if_due(self._world, self._desk, now)
         if self._desk.is_clear:
             self._silent_since = None
@@ -102,7 +104,7 @@ class Keeper:
                 continue
             self._desk.strike(hold)
             if hold.lost_because is None:
-                self._desk.count(hold.name, "held", hold.held_for(self._world.now()))
+                self._desk.let_go(hold, self._world.now())
                 self._desk.tell(Abandoned(hold.name, hold.fence))
             tell_loss(self._desk, hold)
             leave, stays = Leave(hold.owner, hold.bar_until), hold.stays_for(self._world.now())
@@ -149,6 +151,7 @@ class Keeper:
         dues += [ticket.keep_at for ticket in list(desk.tickets.values())]
         dues += [debt.due_at for debt in list(desk.debts.values())]
         dues += [] if desk.tally is None else [desk.tally.due_at]
+        dues += [] if desk.ledger is None else [desk.ledger.due_at]
         return min(dues, default=inf)
 
     def _note_silence(self, now: float) -> None:
@@ -168,7 +171,7 @@ class Keeper:
 
 
 async def settle(world: World, desk: Desk) -> None:
-    """Before the line is hung up: say once more what is owed, and what was counted; wait a little for the answers."""
+    """Before the line is hung up: say once more what is owed, what was counted and who held what; wait a little."""
     give_up_at = world.now() + PATIENCE
     for owner, debt in list(desk.debts.items()):
         if debt.earliest > world.now():
@@ -180,6 +183,7 @@ async def settle(world: World, desk: Desk) -> None:
         desk.debts.pop(owner, None)
     with suppress(StoreUnreachable):  # then nobody will know
         await report(world, desk, LAST_WORD)
+        await record(world, desk, LAST_WORD)
 
 
 async def leave_queues(world: World, desk: Desk) -> None:

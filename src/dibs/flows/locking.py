@@ -146,7 +146,7 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
         desk.strike(hold)
         _owe(world, desk, hold, leave)
         if hold.lost_because is None:
-            desk.count(hold.name, "held", hold.held_for(now))
+            desk.let_go(hold, now)
         raise
     return _ended(world, desk, hold, answer=answer, left_at=now)
 
@@ -156,7 +156,7 @@ def _ended(
 ) -> LeaseLost | None:
     """How it was, as the store says."""
     if answer is Said.RELEASED or answer is Said.KEPT:
-        desk.count(hold.name, "held", hold.held_for(left_at))
+        desk.let_go(hold, left_at)
         if desk.is_heard:
             desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return None
@@ -191,7 +191,7 @@ async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> Non
     desk.strike(hold)
     answer = await _left(world, desk, hold, Leave(hold.owner, hold.bar_until))
     if not was_lost and (answer is Said.RELEASED or answer is Said.KEPT):
-        desk.count(hold.name, "held", hold.held_for(world.now()))
+        desk.let_go(hold, world.now())
         desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return
     if not was_lost:

@@ -117,5 +117,5 @@ def _let_go(world: World, desk: Desk, truly: Hold, memo: Memo | None) -> None:
     leave = Leave(truly.owner, truly.bar_until, memo if is_ours else None)
     note_debt(world, desk, truly.name, leave, ttl=truly.request.ttl)
     if is_ours:
-        desk.count(truly.name, "held", truly.held_for(world.now()))
+        desk.let_go(truly, world.now())
         desk.tell(Released(truly.name, truly.fence, truly.held_for(world.now())))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dibs.flows.asking import ask
-from dibs.model.job import Job, job_of
+from dibs.model.job import Job, calendar_of, job_of
 from dibs.model.rota import Step
-from dibs.model.sheet import Change, Entry, Look, Sheet
+from dibs.model.sheet import Change, Look, Sheet
 from dibs.model.value import value
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ Judge = Callable[[str, Job | None, float], Step | None]
 LANDS_WITHIN = 5.0
 """A change that is not there so many seconds after its sheet was read does nothing any more."""
 MOST_AT_ONCE = 200
+MOST_NOTED = 2_000
+"""So many entries are noted at once, if not one step alone has more: a store does nothing else meanwhile."""
+BESIDE = "~"
+"""So begin the names of sheets that are no job's."""
 MOST_TRIES = 20
 """So often may others be faster: each time one of them has got what it wanted."""
 
@@ -51,12 +56,13 @@ async def look(world: World, desk: Desk, command: Command[Look]) -> Reading:
     return Reading(asked_at, world.now(), found)
 
 
-async def amend(world: World, desk: Desk, reading: Reading, steps: Sequence[Step]) -> Sequence[Taken]:
-    """Those of the steps that the store took."""
+async def amend(
+    world: World, desk: Desk, reading: Reading, steps: Sequence[Step], *, unless_due: str = ""
+) -> Sequence[Taken]:
+    """Those of the steps that the store took; none while the sheet of that name is to be looked at."""
     taken: list[Taken] = []
-    for start in range(0, len(steps), MOST_AT_ONCE):
-        some = steps[start : start + MOST_AT_ONCE]
-        changes = [change(step, reading.look.now, desk.seen_fence) for step in some]
+    for some in _batches(steps):
+        changes = [change(step, reading.look.now, seen=desk.seen_fence, unless_due=unless_due) for step in some]
         revisions = await world.ask(desk.store.amend(changes), desk.patience)
         desk.seen_fence = max(desk.seen_fence, *revisions)
         pairs = zip(some, revisions, strict=True)
@@ -64,14 +70,29 @@ async def amend(world: World, desk: Desk, reading: Reading, steps: Sequence[Step
     return taken
 
 
-def change(step: Step, now: float, seen: int) -> Change:
+def _batches(steps: Sequence[Step]) -> Iterator[Sequence[Step]]:
+    """As many at once as a store can do in a moment."""
+    some, noted = list[Step](), 0
+    for step in steps:
+        entries = len(step.records) + len(step.acts)
+        if some and (len(some) == MOST_AT_ONCE or noted + entries > MOST_NOTED):
+            yield some
+            some, noted = [], 0
+        some.append(step)
+        noted += entries
+    if some:
+        yield some
+
+
+def change(step: Step, now: float, *, seen: int, unless_due: str = "") -> Change:
     """What is to be asked of the store for a step that was made at this moment of its clock."""
     job, terms = step.job, step.job.terms
-    entries = tuple(Entry(record.at, record.text()) for record in step.records)
+    records = [replace(record, version=job.version).entry(job.name, job.belongs_to) for record in step.records]
+    entries = (*records, *(act.entry(job.name, job.belongs_to) for act in step.acts))
     return Change(
         job.name,
         job.revision,
-        job.text(),
+        None if step.is_thrown_away else job.text(),
         job.acts_at(),
         earliest=now,
         not_after=now + LANDS_WITHIN,
@@ -79,6 +100,7 @@ def change(step: Step, now: float, seen: int) -> Change:
         entries=entries,
         keep=terms.keep,
         keep_for=terms.keep_for,
+        unless_due=unless_due,
     )
 
 
@@ -103,8 +125,9 @@ async def _rewrite(
     for _ in range(MOST_TRIES):
         reading = await look(world, desk, desk.store.sheets(left))
         heed(reading.look)
-        found = {sheet.name: job_of(sheet) for sheet in reading.look.sheets}
-        judged = [judge(name, found.get(name), reading.look.now) for name in left]
+        found = {job.name: job for job in readable(reading.look.sheets)}
+        newer = {sheet.name for sheet in reading.look.sheets} - found.keys()
+        judged = [judge(name, found.get(name), reading.look.now) for name in left if name not in newer]
         steps = [step for step in judged if step is not None]
         taken = await amend(world, desk, reading, steps)
         done += taken
@@ -115,12 +138,31 @@ async def _rewrite(
     return done
 
 
-def readable(sheets: Sequence[Sheet]) -> Sequence[Job]:
-    """The jobs on these sheets, without those that only a newer dibs can read."""
-    jobs: list[Job] = []
-    for sheet in sheets:
+async def rework(world: World, desk: Desk, name: str, judge: Callable[[Sheet | None, float], Change | None]) -> bool:
+    """Do to a sheet that is no job's what the judge says; whether there was anything to do, and it was done."""
+    for _ in range(MOST_TRIES):
+        reading = await look(world, desk, desk.store.sheets([name]))
+        found = reading.look.sheets[0] if reading.look.sheets else None
+        wanted = judge(found, reading.look.now)
+        if wanted is None:
+            return False
+        [revision] = await world.ask(desk.store.amend([replace(wanted, seen=desk.seen_fence)]), desk.patience)
+        if revision:
+            desk.seen_fence = max(desk.seen_fence, revision)
+            return True
+    return False
+
+
+def readable(sheets: Sequence[Sheet], *, unread: Callable[[Sheet, str], None] = lambda _, __: None) -> Iterator[Job]:
+    """The jobs on these sheets, without what is no job, and those that only a newer dibs can read, or nobody.
+
+    `unread` is told of these, and why.
+    """
+    for sheet in [each for each in sheets if not each.name.startswith(BESIDE)]:
         try:
-            jobs.append(job_of(sheet))
-        except ValueError:
-            continue
-    return jobs
+            job = job_of(sheet)
+            calendar_of(job.rule)
+        except ValueError as why:
+            unread(sheet, str(why))
+        else:
+            yield job

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from dibs import events
 from dibs.errors import StoreUnreachable
@@ -12,19 +14,21 @@ from dibs.flows.bearings import Bearings
 from dibs.flows.charge import Charge
 from dibs.flows.duty import NOT_RENEWED, Crew, Duty, Underway
 from dibs.flows.marks import Marks
+from dibs.flows.muster import Muster
 from dibs.flows.sheets import LANDS_WITHIN, MOST_AT_ONCE, Reading, Taken, amend, look, readable, rewrite_all
 from dibs.flows.standin import StandIn
 from dibs.model import rota
-from dibs.model.job import Job
+from dibs.model.fleet import FLEET
 from dibs.model.rota import Step
 from dibs.model.tenure import Tenure
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
-    from dibs.model.sheet import Look
+    from dibs.model.job import Job, Run
+    from dibs.model.sheet import Look, Sheet
     from dibs.ports.world import World
 
-LOOK_EVERY = 1.0
+LOOK_EVERY = 0.5
 """A node looks at least so often, in seconds."""
 RETRY, PROBE = 0.25, 0.5
 """How soon a store that is silent is asked again, and how long it is waited for then."""
@@ -40,19 +44,24 @@ class Shift:
         self.charge = Charge(world, desk, crew.node, self._heed)
         self.is_leaving = False
         self._stand_in = StandIn(world, desk, duties, crew)
+        self._muster = Muster(world, desk, duties, crew)
         self._bearings = Bearings()
         self._covered = crew.wall()
         """Up to here ticks have been dealt with, or others have them, as far as the store has told us."""
-        self._is_enrolled = False
         self._silent_since: float | None = None
         self._reunited_at = 0.0
         self._heartbeat = max((duty.terms.ttl for duty in duties.values()), default=LOOK_EVERY) / 3
-        self._marks = Marks()
+        self._marks, self._minded_at = Marks(), -inf
+        self._is_reminded = True
+        """Whether the store was told what it may not know any more, since it last may have forgotten."""
+        self._unread: dict[str, int] = {}
+        """Sheets that are nobody's here, of which we have told: at which revision."""
         self._doubts: dict[str, tuple[str, float]] = {}
         """Claims of which nobody knows: by owner, for which job, and until when they may land."""
 
     async def round(self) -> float:
         """Do what is to be done now; gives in how many seconds there may be more. Outlasts a store that is silent."""
+        began = self._world.now()
         try:
             wait = await self._round()
         except StoreUnreachable as silence:
@@ -61,6 +70,7 @@ class Shift:
             self._note_answer()
             wait = min(wait, self.charge.rests())
         self.charge.watch()
+        self._muster.note_round(self._world.now() - began)
         return wait
 
     async def retire(self) -> None:
@@ -69,17 +79,22 @@ class Shift:
         await self._settle_doubts()
         await self._tell_of_outage()
         await self.charge.hand_back()
+        await self._muster.retire()
 
     async def _round(self) -> float:
         if self._silent_since is not None:  # who goes by its own clock meanwhile must not wait long
             await self._world.ask(self._desk.store.time(), PROBE)
             self._reunited_at = self._world.now() + REUNION
-        if not self._is_enrolled:
-            await self._enrol()
+        if not self._is_reminded:
+            await self._remind()
         await self._settle_doubts()
         await self._tell_of_outage()
         await self.charge.report()
-        return LOOK_EVERY if self.is_leaving else await self._claim()
+        if self.is_leaving:
+            return LOOK_EVERY
+        await self._muster.report([mine.job for mine in self.charge.underway.values()])
+        await self._keep_in_mind()
+        return await self._claim()
 
     # What is due.
 
@@ -88,8 +103,10 @@ class Shift:
         skip = 0
         while True:
             reading = await look(self._world, self._desk, self._desk.store.due(skip, MOST_AT_ONCE))
-            if (pause := await self._paused(reading)) > 0:
-                return min(pause, LOOK_EVERY)
+            pause = await self._paused(reading)
+            self._stand_in.freeze = await self._muster.heed(reading)  # also now: the store may be silent next
+            if pause > 0 or self._stand_in.freeze is not None:
+                return min(pause, LOOK_EVERY) if pause > 0 else LOOK_EVERY
             steps = self._steps(reading)
             if steps:
                 for each in await self._claimed(reading, steps):
@@ -103,25 +120,51 @@ class Shift:
 
     def _steps(self, reading: Reading) -> Sequence[Step]:
         """What is to be done about the jobs that are due: as many of ours as there is room for."""
-        steps, room = list[Step](), self._crew.room()
-        for job in readable(reading.look.sheets):
-            if job.name in self._duties and room > 0 and not self._is_left_to_others(job.name):
-                owner, now = self._world.token(), reading.look.now
-                step = rota.advanced(self._marks.remembered(job), now=now, owner=owner, node=self._crew.node)
+        steps, room, now = list[Step](), self._crew.room(), reading.look.now
+        for job in readable(self._in_our_order(reading.look.sheets), unread=self._tell_unread):
+            if room <= 0:
+                break
+            if not self._is_ours(job):
+                why = self._muster.fleet.lacks(job)
+                steps += [step] if why and (step := rota.unattended(job, why, now=now)) is not None else []
+            elif not self._is_left_to_others(job.name):
+                known, owner = self._marks.remembered(job), self._world.token()
+                step = rota.advanced(known, now=now, owner=owner, node=self._crew.node)
                 room -= step.begun is not None
                 steps.append(step)
         return steps
 
+    def _tell_unread(self, sheet: Sheet, why: str) -> None:
+        if self._unread.get(sheet.name) != sheet.revision:
+            self._unread[sheet.name] = sheet.revision
+            self._desk.tell(events.SheetUnreadable(sheet.name, why))
+
+    def _in_our_order(self, sheets: Sequence[Sheet]) -> Sequence[Sheet]:
+        """Another one on each node: where much is due at once, they do not all reach for the same."""
+        salt = self._crew.node.encode()
+        return sorted(sheets, key=lambda sheet: crc32(sheet.name.encode(), crc32(salt)))
+
+    def _is_ours(self, job: Job) -> bool:
+        """Whether this node can do it."""
+        return job.done_by in self._duties and set(job.terms.labels) <= set(self._crew.labels)
+
     def _is_left_to_others(self, name: str) -> bool:
         """Whether they may have run its ticks while the store was silent, and not have told yet."""
-        return self._world.now() < self._reunited_at and self._duties[name].on_outage != "closed"
+        return self._world.now() < self._reunited_at and name in self._stand_in.names
+
+    async def _keep_in_mind(self) -> None:
+        """How the jobs stand that are run also without the store: who has paused one does not want that."""
+        if self._stand_in.names and self._world.now() >= self._minded_at + LOOK_EVERY:
+            reading = await look(self._world, self._desk, self._desk.store.sheets(self._stand_in.names))
+            self._stand_in.note(readable(reading.look.sheets))
+            self._minded_at = reading.asked_at
 
     async def _claimed(self, reading: Reading, steps: Sequence[Step]) -> Sequence[Taken]:
         """Those that are ours now. Claims that are not answered stay in doubt."""
         lands_by = reading.look.now + LANDS_WITHIN
         doubts = {step.begun.owner: (step.job.name, lands_by) for step in steps if step.begun is not None}
         self._doubts.update(doubts)
-        taken = await amend(self._world, self._desk, reading, steps)
+        taken = await amend(self._world, self._desk, reading, steps, unless_due=FLEET)
         for owner in doubts:
             del self._doubts[owner]
         return taken
@@ -134,9 +177,14 @@ class Shift:
         for record in step.records:
             self.charge.tell(job.name, record)
         if step.begun is not None:
-            self._marks.note_tick(job, step.begun.tick)
-            run, tenure = replace(step.begun, fence=taken.revision), Tenure(job.terms.ttl, taken.asked_at)
-            self._begin(Underway(job.name, run, job.terms, tenure, begun_at=self._world.now()))
+            self._take_on(job, replace(step.begun, fence=taken.revision), taken.asked_at)
+
+    def _take_on(self, job: Job, run: Run, asked_at: float) -> None:
+        if run.has_tick:
+            self._marks.note_tick(job, run.tick)
+        mine = Underway(job.name, run, job.terms, Tenure(job.terms.ttl, asked_at), begun_at=self._world.now())
+        mine.function, mine.arguments, mine.rule = job.done_by, run.arguments or job.arguments, job.rule
+        self._begin(mine)
 
     def _begin(self, mine: Underway) -> None:
         run = mine.run
@@ -146,7 +194,8 @@ class Shift:
             return
         self.charge.underway[run.owner] = mine
         self._marks.note_begun(mine.job, run)
-        self._stand_in.leave_out(mine.job, run.tick)
+        if run.has_tick:
+            self._stand_in.leave_out(mine.job, run.tick)
         self._desk.tell(events.RunBegun(mine.job, run.tick, run.attempt, run.fence, run.started_at - run.tick))
         self._crew.begin(mine)
 
@@ -157,8 +206,7 @@ class Shift:
         if why is not None:
             lasts = self._bearings.resumes_at - reading.answered_at
             self._desk.tell(events.ClaimingPaused(self._desk.server, why, lasts))
-            self._is_enrolled = False
-            await self._enrol()
+            await self._remind()
         return self._bearings.resumes_at - self._world.now()
 
     def _heed(self, seen: Look) -> None:
@@ -168,16 +216,13 @@ class Shift:
 
     # What the store may not know.
 
-    async def _enrol(self) -> None:
-        """Tell a store that may not know it, or not any more, which jobs there are, and what we have dealt with."""
-        await rewrite_all(self._world, self._desk, list(self._duties), self._enrolled)
+    async def _remind(self) -> None:
+        """Tell a store that may not know it any more which jobs there are, and what we have dealt with."""
+        self._is_reminded = False
+        self._muster.hurry()
+        await self._muster.report([mine.job for mine in self.charge.underway.values()])
         await rewrite_all(self._world, self._desk, self._marks.names, self._reminded)
-        self._is_enrolled = True
-
-    def _enrolled(self, name: str, job: Job | None, now: float) -> Step | None:
-        duty = self._duties[name]
-        new = rota.enrolled(job, name, duty.rule, duty.terms, now=now)
-        return None if new == job else Step(new)
+        self._is_reminded = True
 
     def _reminded(self, name: str, job: Job | None, now: float) -> Step | None:
         counts = {mine.owner for mine in self.charge.underway.values() if not mine.forsaken}
@@ -217,14 +262,18 @@ class Shift:
         return RETRY
 
     def _note_answer(self) -> None:
-        if self._silent_since is not None:
-            self._desk.tell(events.StoreBack(self._world.now() - self._silent_since))
-            self._silent_since = None
+        if self._silent_since is None:
+            return
+        lasted, now = self._world.now() - self._silent_since, self._bearings.heard
+        self._desk.tell(events.StoreBack(lasted))
+        self._silent_since = None
+        if now is not None:
+            self._muster.note_silence(now - lasted, now)
 
     async def _tell_of_outage(self) -> None:
         """What was begun without the store is leased from now on, and no tick is run that was dealt with."""
         if self.charge.drop_late():  # the store was not told of them in time: see to it that nobody begins them again
-            await self._enrol()
+            await self._remind()
         loose = [mine for mine in self.charge.underway.values() if mine.is_loose]
 
         def told(name: str, job: Job | None, now: float) -> Step | None:

@@ -165,6 +165,8 @@ def _drop(
         desk.strike(hold)
         if not were_used:  # then nobody has lost anything by it
             hold.watch(())
+        if were_used and hold.lost_because is None:
+            desk.let_go(hold, world.now())
         tell_loss(desk, hold)
         leave, ttl = Leave(hold.owner, hold.bar_until), hold.request.ttl
         stays = hold.stays_for(world.now()) if were_used else 0.0

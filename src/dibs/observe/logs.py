@@ -7,6 +7,7 @@ import logging
 from dibs.events import (
     Abandoned,
     Acquired,
+    Acted,
     Adopted,
     CallAdmitted,
     CalledUnlocked,
@@ -16,6 +17,7 @@ from dibs.events import (
     ClaimingPaused,
     ClosedWhileHolding,
     ConfigNotice,
+    DefinitionOutdated,
     Event,
     Evicted,
     FoundBusy,
@@ -25,6 +27,7 @@ from dibs.events import (
     JoinedQueue,
     LockingDisabled,
     Lost,
+    NodeDown,
     PolicyOver,
     PolicyUsed,
     Released,
@@ -34,8 +37,11 @@ from dibs.events import (
     RunEnded,
     RunForsaken,
     RunSlow,
+    ScheduleChanged,
+    ScheduleRetired,
     Serving,
     ServingEnded,
+    SheetUnreadable,
     StoreBack,
     StoreRisky,
     StoreSilent,
@@ -47,9 +53,7 @@ from dibs.events import (
 )
 from dibs.model import tenure
 from dibs.model.duration import spoken
-from dibs.model.ticks import moment
-
-MOST_LISTED = 10
+from dibs.observe.jobs import told_of_jobs
 
 _LEVELS: dict[type[Event], int] = {
     Acquired: logging.DEBUG,
@@ -89,6 +93,12 @@ _LEVELS: dict[type[Event], int] = {
     RunBuried: logging.WARNING,
     TickPassed: logging.WARNING,
     ClaimingPaused: logging.WARNING,
+    ScheduleChanged: logging.WARNING,
+    DefinitionOutdated: logging.WARNING,
+    ScheduleRetired: logging.WARNING,
+    Acted: logging.INFO,
+    NodeDown: logging.WARNING,
+    SheetUnreadable: logging.WARNING,
     Stumbled: logging.ERROR,
 }
 _FAILURES = frozenset({"failed", "timeout", "lost"})
@@ -191,39 +201,7 @@ def sentence(event: Event) -> str:
             return f"shadow: {name!r} would have been refused, as {holder} has it"
         case WouldHaveFailed(name, why):
             return f"shadow: {name!r} would have failed: {why}"
-        case Serving(node, jobs):
-            return f"serves {_listed(jobs)} as {node}"
-        case JobUnbound(job, function):
-            return f"nobody runs the job {job!r}: {function} is a method, and d.bind(...) has named no instance"
-        case ServingEnded(node, 0):
-            return f"serves no more as {node}"
-        case ServingEnded(node, unfinished):
-            return f"serves no more as {node}; {unfinished} runs had not ended, and were handed back or given up"
-        case RunBegun(job, tick, attempt, fence, lateness):
-            return f"begins {_run(job, tick, attempt)} (fence {fence}), {spoken(max(lateness, 0.0))} after its time"
-        case RunEnded(job, tick, attempt, outcome, reason, duration, is_last):
-            why, more = f" ({reason})" if reason else "", "" if is_last else "; it is tried again"
-            return f"{_run(job, tick, attempt)} ended after {spoken(duration)}: {outcome}{why}{more}"
-        case RunSlow(job, tick, attempt, running_for, expect):
-            lasts = f"has run for {spoken(running_for)}, and {spoken(expect)} were expected"
-            return f"{_run(job, tick, attempt)} {lasts}: is it stuck?"
-        case RunForsaken(job, tick, attempt, reason):
-            return f"{_run(job, tick, attempt)} does not count any more: {reason}"
-        case RunBuried(job, tick, attempt, node, is_last):
-            fate = "it is lost" if is_last else "it is begun once more"
-            return f"{_run(job, tick, attempt)} was not renewed by {node}: {fate}"
-        case TickPassed(job, tick, outcome, reason):
-            return f"{job!r} was not run for {moment(tick)}: {outcome} ({reason})"
-        case ClaimingPaused(server, why, lasts):
-            return f"claims no runs from {server} for {spoken(lasts)}: {why}"
         case Stumbled(doing, error):
             return f"failed while {doing}: {error}"
-
-
-def _run(job: str, tick: float, attempt: int) -> str:
-    return f"{job!r} for {moment(tick)}{f', attempt {attempt}' if attempt > 1 else ''}"
-
-
-def _listed(jobs: tuple[str, ...]) -> str:
-    more = f" and {len(jobs) - MOST_LISTED} more" if len(jobs) > MOST_LISTED else ""
-    return f"{', '.join(map(repr, jobs[:MOST_LISTED]))}{more}"
+        case _:
+            return told_of_jobs(event)
