@@ -7,7 +7,11 @@ if TYPE_CHECKING:
     from dibs import fenced
     from dibs.client import Dibs
     from dibs.config import Config
+    from dibs.control.backfill import Backfill
+    from dibs.control.schedules import Schedules
+    from dibs.control.views import BackfillView, PauseView, PendingRun, ScheduleView
     from dibs.errors import (
+        ActRefused,
         ChangedHands,
         ClientClosed,
         ConfigError,
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
         LeaseLost,
         LockBusy,
         NoFence,
+        NoSuchJob,
         RunStopped,
         SelfDeadlock,
         StaleFence,
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
     from dibs.events import Event, Observer
     from dibs.explanation import Explanation, explain
     from dibs.family import RLock, RWLock
-    from dibs.history import RunView
     from dibs.job import Job, JobMethod
     from dibs.leader import Leader, Term, Terms
     from dibs.lease import Lease
@@ -32,8 +36,14 @@ if TYPE_CHECKING:
     from dibs.model.guarantee import Guarantee
     from dibs.model.shadowed import Shadowed
     from dibs.model.stats import LockStats, Stats
+    from dibs.model.timings import Spread
     from dibs.model.views import LockView
     from dibs.opening import connect
+    from dibs.questions.history import ActView, RunView, Timings
+    from dibs.questions.outlook import Forecast, NodeView, Upcoming
+    from dibs.questions.pages import Page
+    from dibs.questions.reasons import Why
+    from dibs.questions.recall import HoldView
     from dibs.run import Run
     from dibs.skipped import Skipped
     from dibs.together import Leases, LockAll
@@ -41,6 +51,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "ActRefused",
+    "ActView",
+    "Backfill",
+    "BackfillView",
     "ChangedHands",
     "ClientClosed",
     "Config",
@@ -50,7 +64,9 @@ __all__ = [
     "Duration",
     "Event",
     "Explanation",
+    "Forecast",
     "Guarantee",
+    "HoldView",
     "Job",
     "JobMethod",
     "Leader",
@@ -63,27 +79,42 @@ __all__ = [
     "LockStats",
     "LockView",
     "NoFence",
+    "NoSuchJob",
+    "NodeView",
     "Observer",
+    "Page",
+    "PauseView",
+    "PendingRun",
     "RLock",
     "RWLock",
     "Run",
     "RunStopped",
     "RunView",
+    "ScheduleView",
+    "Schedules",
     "SelfDeadlock",
     "Shadowed",
     "Skipped",
+    "Spread",
     "StaleFence",
     "Stats",
     "StoreUnreachable",
     "Term",
     "Terms",
+    "Timings",
     "TryLock",
+    "Upcoming",
+    "Why",
     "connect",
     "explain",
     "fenced",
 ]
 
 _HOMES = {
+    "ActRefused": "dibs.errors",
+    "ActView": "dibs.questions.history",
+    "Backfill": "dibs.control.backfill",
+    "BackfillView": "dibs.control.views",
     "ChangedHands": "dibs.errors",
     "ClientClosed": "dibs.errors",
     "Config": "dibs.config",
@@ -93,7 +124,9 @@ _HOMES = {
     "Duration": "dibs.model.duration",
     "Event": "dibs.events",
     "Explanation": "dibs.explanation",
+    "Forecast": "dibs.questions.outlook",
     "Guarantee": "dibs.model.guarantee",
+    "HoldView": "dibs.questions.recall",
     "Job": "dibs.job",
     "JobMethod": "dibs.job",
     "Leader": "dibs.leader",
@@ -106,21 +139,32 @@ _HOMES = {
     "LockStats": "dibs.model.stats",
     "LockView": "dibs.model.views",
     "NoFence": "dibs.errors",
+    "NoSuchJob": "dibs.errors",
+    "NodeView": "dibs.questions.outlook",
     "Observer": "dibs.events",
+    "Page": "dibs.questions.pages",
+    "PauseView": "dibs.control.views",
+    "PendingRun": "dibs.control.views",
     "RLock": "dibs.family",
     "RWLock": "dibs.family",
     "Run": "dibs.run",
     "RunStopped": "dibs.errors",
-    "RunView": "dibs.history",
+    "RunView": "dibs.questions.history",
+    "ScheduleView": "dibs.control.views",
+    "Schedules": "dibs.control.schedules",
     "SelfDeadlock": "dibs.errors",
     "Shadowed": "dibs.model.shadowed",
     "Skipped": "dibs.skipped",
+    "Spread": "dibs.model.timings",
     "StaleFence": "dibs.errors",
     "Stats": "dibs.model.stats",
     "StoreUnreachable": "dibs.errors",
     "Term": "dibs.leader",
     "Terms": "dibs.leader",
+    "Timings": "dibs.questions.history",
     "TryLock": "dibs.lock",
+    "Upcoming": "dibs.questions.outlook",
+    "Why": "dibs.questions.reasons",
     "connect": "dibs.opening",
     "explain": "dibs.explanation",
     "fenced": "dibs",  # a room of its own

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from dibs.adoption import Adoption
 from dibs.config import ARGUMENT, Config
 from dibs.config.backend import local_store
+from dibs.control.freezing import Freezing
 from dibs.errors import ConfigError
 from dibs.execution import Execution
 from dibs.family import LockFamily
@@ -19,6 +20,8 @@ from dibs.model.names import namespace_fault
 from dibs.once import Remembering
 from dibs.options import LockOptions, TryOptions, request, try_request
 from dibs.oversight import Oversight
+from dibs.questions.queries import Queries
+from dibs.questions.recall import Recall
 from dibs.runtime.engine import Engine
 from dibs.serving import Serving
 from dibs.shadow import ShadowReport
@@ -34,7 +37,19 @@ if TYPE_CHECKING:
 
 
 class Dibs(
-    LockFamily, Remembering, Execution, Keyed, Adoption, Leadership, Serving, ShadowReport, Statistics, Oversight
+    LockFamily,
+    Remembering,
+    Execution,
+    Keyed,
+    Adoption,
+    Leadership,
+    Serving,
+    Freezing,
+    ShadowReport,
+    Statistics,
+    Oversight,
+    Recall,
+    Queries,
 ):
     """A client: locks by name on one store. Threads and event loops may share it."""
 

@@ -85,6 +85,27 @@ class RunStopped(DibsError):
         super().__init__(f"the run of {name!r} is to stop: {reason}. Leave all as another run can take it up, and end")
 
 
+class NoSuchJob(DibsError):
+    """The store knows no job of that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"no job is called {name!r} here: nobody has served it yet, and none was added under that name. Serve its "
+            "code once, or add it; d.schedules.list() shows those that there are"
+        )
+
+
+class ActRefused(DibsError):
+    """What somebody wanted to do to a job, or to the whole fleet, cannot be done as that stands."""
+
+    def __init__(self, name: str, *, asked: str, why: str) -> None:
+        self.name, self.asked, self.why = name, asked, why
+        of = repr(name) if name else "the fleet"
+        look = f"d.schedules.get({name!r})" if name else "d.frozen()"
+        super().__init__(f"cannot {asked} {of}: {why}. {look} shows how it stands")
+
+
 class NoFence(DibsError):
     """The lease, or the run of a job, has no fence to send along: it does not come from the store that counts them."""
 

@@ -7,19 +7,23 @@ from datetime import UTC, datetime, tzinfo
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
+from dibs.control.controlled import Controlled
 from dibs.errors import ConfigError
-from dibs.flows.asking import ask
-from dibs.history import RunView, run_view
-from dibs.model.calendar import Cron, Rule
+from dibs.flows import journal
+from dibs.model.calendar import Rule
+from dibs.model.job import calendar_of
+from dibs.model.sheet import Question
 from dibs.model.value import value
+from dibs.questions.history import RunView, run_view
 from dibs.run import Run
 from dibs.runtime.blocking import run as run_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dibs.flows.duty import Duty, Underway
     from dibs.jobs.body import Body
+    from dibs.model.record import Record
     from dibs.runtime.crew import Part
     from dibs.runtime.engine import Engine
 
@@ -28,6 +32,7 @@ OwnerT = TypeVar("OwnerT")
 
 DOING = "read a job's history"
 MOST_SHOWN = 10_000
+UNSCHEDULED = "no schedule of its own"
 
 
 @value
@@ -35,17 +40,18 @@ class Plan:
     """What was said of a job where it was defined."""
 
     engine: Engine
-    rule: Rule
+    rule: Rule | None
+    """`None`, if it has no schedule of its own."""
     duty: Duty
     process: bool
 
     @property
     def zone(self) -> tzinfo:
         """In which zone its times are told."""
-        return self.rule.zone.tzinfo if isinstance(self.rule, Cron) else UTC
+        return UTC if self.rule is None else self.rule.tz
 
 
-class Job(Generic[T_co]):
+class Job(Controlled, Generic[T_co]):
     """A function that is run by a schedule, once for each tick in the whole fleet, while somebody serves."""
 
     def __init__(self, plan: Plan, body: Body) -> None:
@@ -59,8 +65,8 @@ class Job(Generic[T_co]):
 
     @property
     def rule(self) -> str:
-        """When it is due, in a line: `"cron 0 3 * * * Europe/Berlin"`."""
-        return self._plan.rule.text
+        """When it is due, in a line: `"cron 0 3 * * * Europe/Berlin"`; empty if it has no schedule of its own."""
+        return self._plan.duty.rule
 
     @property
     def duty(self) -> Duty:
@@ -77,31 +83,38 @@ class Job(Generic[T_co]):
         """Whether each run has a process of its own."""
         return self._plan.process
 
-    def __call__(self, run: Run | None = None) -> T_co:
+    @overload
+    def __call__(self, /, **arguments: Any) -> T_co: ...
+    @overload
+    def __call__(self, run: Run, /, **arguments: Any) -> T_co: ...
+    def __call__(self, /, *args: Any, **arguments: Any) -> T_co:
         """Call the bare body, here and now. One that wants a run gets one of no tick, without a lease or a fence."""
-        if run is not None and not self.body.wants_run:
-            raise TypeError(f"{self.body.about.name}() takes no run")
-        result: T_co = self.body.call(run or Run.detached(self.name, zone=self.zone, logger=self.body.module))
+        body, given = self.body, [each for each in args if isinstance(each, Run)]
+        if given and body.run is None:
+            raise TypeError(f"{body.about.name}() takes no run")
+        run = given[0] if given else Run.detached(self.name, zone=self.zone, logger=body.module)
+        result: T_co = body.call_by_hand(run, [each for each in args if each is not run], arguments)
         return result
 
     def next(self, count: int = 1) -> Sequence[datetime]:
         """The next times at which it is due, by this machine's clock; fewer, if there are no more."""
         wanted = _so_many("count", count)
-        times, tick = list[datetime](), self._plan.rule.after(time.time())
-        while tick is not None and len(times) < wanted:
+        times, rule = list[datetime](), self._plan.rule
+        tick = None if rule is None else rule.after(time.time())
+        while rule is not None and tick is not None and len(times) < wanted:
             times.append(datetime.fromtimestamp(tick, self.zone))
-            tick = self._plan.rule.after(tick)
+            tick = rule.after(tick)
         return times
 
     def history(self, limit: int = 100) -> Sequence[RunView]:
         """What became of its runs on all nodes, the latest first."""
-        engine, command = self._plan.engine, self._plan.engine.desk.store.history(self.name, _so_many("limit", limit))
-        return self._viewed(run_flow(ask(engine.blocking(DOING), command, engine.desk.patience)))
+        engine = self._plan.engine
+        return self._viewed(run_flow(journal.runs(engine.blocking(DOING), engine.desk, self._wanted(limit))))
 
     async def ahistory(self, limit: int = 100) -> Sequence[RunView]:
         """What became of its runs on all nodes, the latest first."""
-        engine, command = self._plan.engine, self._plan.engine.desk.store.history(self.name, _so_many("limit", limit))
-        return self._viewed(await ask(engine.aio(DOING), command, engine.desk.patience))
+        engine = self._plan.engine
+        return self._viewed(await journal.runs(engine.aio(DOING), engine.desk, self._wanted(limit)))
 
     def part(self) -> Part:
         """How it is done for a run."""
@@ -118,13 +131,30 @@ class Job(Generic[T_co]):
 
     def run_of(self, mine: Underway) -> Run:
         """What its body learns of a run."""
-        return Run(mine, zone=self.zone, logger=self.body.module)
+        return Run(mine, zone=self.zone_of(mine), logger=self.body.module)
+
+    def zone_of(self, mine: Underway) -> tzinfo:
+        """In which time zone the times of a run are told: its schedule's, which may be another than this job's own."""
+        return calendar_of(mine.rule).tz if mine.rule else self.zone
 
     def __repr__(self) -> str:
-        return f"<Job {self.name!r}: {self.rule}>"
+        return f"<Job {self.name!r}: {self.rule or UNSCHEDULED}>"
 
-    def _viewed(self, texts: Sequence[str]) -> Sequence[RunView]:
-        return [run_view(self.name, text, self.zone) for text in texts]
+    @property
+    def _engine(self) -> Engine:
+        return self._plan.engine
+
+    def _fit(self, function: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that its body does not take; others may have changed which function does it."""
+        fault = self.body.fault_of(arguments) if function == self.name else None
+        if fault:
+            raise ConfigError(f"arguments={dict(arguments)!r} do not fit {self.body.about}: {fault}")
+
+    def _wanted(self, limit: int) -> Question:
+        return Question(self.name, limit=_so_many("limit", limit))
+
+    def _viewed(self, found: Sequence[tuple[str, Record]]) -> Sequence[RunView]:
+        return [run_view(self.name, record, self.zone) for _, record in found]
 
 
 class JobMethod(Generic[OwnerT, T_co]):
@@ -146,13 +176,13 @@ class JobMethod(Generic[OwnerT, T_co]):
     def __get__(self, instance: OwnerT | None, owner: type[OwnerT] | None = None) -> Self | Job[T_co]:
         return self if instance is None else Job(self.plan, self.body.bound(instance))
 
-    def __call__(self, instance: OwnerT, run: Run | None = None) -> T_co:
+    def __call__(self, instance: OwnerT, /, *args: Any, **arguments: Any) -> T_co:
         """Call the bare body of an instance, here and now."""
         job: Job[T_co] = Job(self.plan, self.body.bound(instance))
-        return job(run)
+        return job(*args, **arguments)
 
     def __repr__(self) -> str:
-        return f"<JobMethod {self.name!r}: {self.plan.rule.text}>"
+        return f"<JobMethod {self.name!r}: {self.plan.duty.rule or UNSCHEDULED}>"
 
 
 def _so_many(option: str, number: object) -> int:

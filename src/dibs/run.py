@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from dibs.errors import ConfigError, LeaseLost, NoFence, RunStopped
 from dibs.flows.duty import NOT_RENEWED, Underway
 from dibs.jobs.runlog import Lines, RunLog
 from dibs.model.bounded import bounded
+from dibs.model.job import BACKFILL, Terms
 from dibs.model.job import Run as Begun
-from dibs.model.job import Terms
 from dibs.model.tenure import Tenure
 from dibs.runtime.clock import boottime
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal
+
+    from dibs.model.record import Source
 
 LONGEST_NOTE = 200
 DETACHED = "a call of your own"
@@ -37,13 +42,30 @@ class Run:
     def detached(cls, job: str, *, zone: tzinfo = UTC, logger: str = "dibs") -> Run:
         """For a body that is called by hand: of no tick, with no lease and no fence."""
         now = boottime()
-        mine = Underway(job, Begun(time.time()), Terms(), Tenure(inf, now), begun_at=now, policy=DETACHED)
+        begun = Begun(time.time(), source="trigger")
+        mine = Underway(job, begun, Terms(), Tenure(inf, now), begun_at=now, policy=DETACHED)
         return cls(mine, zone=zone, logger=logger)
 
     @property
     def job(self) -> str:
-        """The job's name."""
-        return self._mine.job
+        """The job's name: that of the function."""
+        return self._mine.done_by.removesuffix(BACKFILL)
+
+    @property
+    def schedule(self) -> str:
+        """The name of the schedule that it is run by; the job's, unless it was added while the fleet was running."""
+        return self._mine.job.removesuffix(BACKFILL)
+
+    @property
+    def source(self) -> Source:
+        """Why it is run: its tick came ("schedule", "outage"), or somebody asked ("trigger", "backfill")."""
+        return self._mine.run.source
+
+    @cached_property
+    def arguments(self) -> Mapping[str, Any]:
+        """What it is called with, beside itself; of a call by hand, nothing."""
+        told: dict[str, Any] = json.loads(self._mine.arguments or "{}")
+        return MappingProxyType(told)
 
     @property
     def tick(self) -> datetime:
@@ -64,7 +86,7 @@ class Run:
         mine = self._mine
         if mine.policy:
             by = mine.policy if mine.policy == DETACHED else f"on_outage={mine.policy!r}"
-            raise NoFence(mine.job, by=by, what="run")
+            raise NoFence(self.schedule, by=by, what="run")
         return mine.run.fence
 
     @property
@@ -81,7 +103,7 @@ class Run:
     @cached_property
     def log(self) -> RunLog:
         """A logger of the job's module. Its lines are kept in the job's history, from INFO on."""
-        facts = {"job": self.job, "tick": self.tick.isoformat(), "attempt": self.attempt}
+        facts = {"job": self.job, "schedule": self.schedule, "tick": self.tick.isoformat(), "attempt": self.attempt}
         return RunLog(logging.getLogger(self._logger), facts, self.lines)
 
     def progress(self, share: float, note: str = "") -> None:
@@ -103,13 +125,13 @@ class Run:
         """Raise `LeaseLost` if it is lost, `RunStopped` if it is to stop. Cheap: it asks our own clock, no store."""
         mine = self._mine
         if self.lost:
-            raise LeaseLost(mine.job, fence=mine.run.fence, reason=mine.forsaken or NOT_RENEWED)
+            raise LeaseLost(self.schedule, fence=mine.run.fence, reason=mine.forsaken or NOT_RENEWED)
         if mine.asked_to_stop:
-            raise RunStopped(mine.job, reason=mine.asked_to_stop)
+            raise RunStopped(self.schedule, reason=mine.asked_to_stop)
 
     def __repr__(self) -> str:
         state = "lost" if self.lost else "to stop" if self.cancelled else "at work"
-        return f"<Run of {self.job!r} for {self.tick.isoformat()} attempt={self.attempt} {state}>"
+        return f"<Run of {self.schedule!r} for {self.tick.isoformat()} attempt={self.attempt} {state}>"
 
 
 def _checked_share(share: object) -> float:

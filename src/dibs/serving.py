@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from dibs.errors import ConfigError
 from dibs.events import JobUnbound
-from dibs.schedule import Scheduling
+from dibs.scheduling import Scheduling
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Iterable
 
     from dibs.model.duration import Duration
+    from dibs.runtime.crew import Station
     from dibs.runtime.service import Service
 
 WORKERS = 32
@@ -28,24 +29,40 @@ class Serving(Scheduling):
     _service: Service | None = None
     """The node that this client is."""
 
-    def serve(self, *, workers: int = WORKERS, grace: Duration = GRACE) -> None:
+    def serve(
+        self,
+        *,
+        workers: int = WORKERS,
+        grace: Duration = GRACE,
+        labels: str | Iterable[str] | None = None,
+        version: str | None = None,
+    ) -> None:
         """Run the jobs of this client, with all the others who serve, until SIGTERM or SIGINT.
 
         At most so many `workers` are at work at once. When it is to end, it claims nothing more, lets runs finish
-        within the `grace`, and hands back the rest; a second signal ends the grace.
+        within the `grace`, and hands back the rest; a second signal ends the grace. The `labels` say which jobs it can
+        do that ask for some, and the `version` is shown to people; what is left out, the configuration may say.
         """
         from asyncio import run  # noqa: PLC0415 - see Engine.aio
 
         _refuse_within_a_loop()
-        run(self.aserve(workers=workers, grace=grace))
+        run(self.aserve(workers=workers, grace=grace, labels=labels, version=version))
 
-    async def aserve(self, *, workers: int = WORKERS, grace: Duration = GRACE) -> None:
+    async def aserve(
+        self,
+        *,
+        workers: int = WORKERS,
+        grace: Duration = GRACE,
+        labels: str | Iterable[str] | None = None,
+        version: str | None = None,
+    ) -> None:
         """Run the jobs of this client, with all the others who serve, until SIGTERM or SIGINT.
 
         At most so many `workers` are at work at once. When it is to end, it claims nothing more, lets runs finish
-        within the `grace`, and hands back the rest; a second signal ends the grace.
+        within the `grace`, and hands back the rest; a second signal ends the grace. The `labels` say which jobs it can
+        do that ask for some, and the `version` is shown to people; what is left out, the configuration may say.
         """
-        service = self._begun(workers, grace)
+        service = self._begun(self._station(workers, grace, labels=labels, version=version))
         try:
             await service.run(with_signals=True)
         finally:
@@ -55,12 +72,18 @@ class Serving(Scheduling):
 
     @asynccontextmanager
     async def lifespan(
-        self, app: object = None, *, workers: int = WORKERS, grace: Duration = GRACE
+        self,
+        app: object = None,
+        *,
+        workers: int = WORKERS,
+        grace: Duration = GRACE,
+        labels: str | Iterable[str] | None = None,
+        version: str | None = None,
     ) -> AsyncGenerator[None]:
         """Serve beside a web application, on its loop: `Starlette(lifespan=d.lifespan)`. Signals are left to it."""
         from asyncio import create_task  # noqa: PLC0415 - see Engine.aio
 
-        service = self._begun(workers, grace)
+        service = self._begun(self._station(workers, grace, labels=labels, version=version))
         serving = create_task(service.run(with_signals=False), name="dibs-serving")
         try:
             yield
@@ -76,21 +99,28 @@ class Serving(Scheduling):
         if self._service is not None:
             self._service.ask_to_leave()
 
-    def _begun(self, workers: object, grace: object) -> Service:
+    def _station(self, workers: object, grace: object, *, labels: object, version: object) -> Station:
+        """What the node is told of itself: by an argument, or else by the configuration."""
+        from dibs.runtime.crew import Station  # noqa: PLC0415 - as in the next
+
+        told = self.config.version if version is None else _checked_version(version)
+        having = self.config.labels if labels is None else _checked_labels(labels)
+        return Station(_checked_workers(workers), _checked_grace(grace), told, having)
+
+    def _begun(self, station: Station) -> Service:
         """A node that is about to begin, of all the jobs that there are."""
         from dibs.runtime.service import Service  # noqa: PLC0415 - it needs an event loop, see Engine.aio
 
         self._refuse_while_serving("serve()")
         _refuse_unguarded()
-        most, lasts = _checked_workers(workers), _checked_grace(grace)
         roster = self._jobs()
         for method in roster.unbound():
             self._engine.tell(JobUnbound(method.name, str(method.body.about)))
         jobs = roster.jobs()
         if not jobs:
-            raise ConfigError("there is nothing to serve: put @d.cron(...) or @d.every(...) above a function first")
+            raise ConfigError("there is nothing to serve: put @d.cron(...), @d.every(...) or @d.job above a function")
         duties, parts = {job.name: job.duty for job in jobs}, {job.name: job.part() for job in jobs}
-        service = Service(self._engine.detours.for_jobs, duties, parts, workers=most, grace=lasts)
+        service = Service(self._engine.detours.for_jobs, duties, parts, station)
         self._service, self._serves_in = service, os.getpid()
         return service
 
@@ -111,6 +141,20 @@ def _checked_grace(grace: object) -> float:
         return seconds(grace)
     except ValueError as fault:
         raise ConfigError(f"grace: {fault}") from None
+
+
+def _checked_labels(labels: object) -> tuple[str, ...]:
+    from dibs.jobs.terms import checked_labels  # noqa: PLC0415 - beside the others
+
+    return checked_labels(labels)
+
+
+def _checked_version(version: object) -> str:
+    from dibs.model.names import text_fault  # noqa: PLC0415 - beside the others
+
+    if fault := text_fault(version, what="a version"):
+        raise ConfigError(f"version={version!r}: {fault}")
+    return str(version)
 
 
 def _refuse_within_a_loop() -> None:

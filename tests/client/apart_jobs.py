@@ -53,6 +53,11 @@ def lasts() -> None:
     threading.Event().wait()
 
 
+@d.job(process=True)
+def takes(run: Run, customer: str) -> list[object]:
+    return [customer, run.job, run.schedule, run.source, dict(run.arguments)]
+
+
 def serve_one(name: str) -> None:
     """Serve this job alone."""
     roster = d._jobs()

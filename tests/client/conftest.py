@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import dibs
 from dibs import Dibs
 from dibs.ports.wire import Backend
 from dibs.stores import open_store
@@ -30,6 +31,7 @@ def outage() -> Outage:
 def d(outage: Outage, diary: Diary) -> Iterator[Dibs]:
     with Dibs(outage, observers=[diary]) as client:
         yield client
+        outage.trouble = "none"  # closing would bear a silence, for every test anew
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -41,6 +43,27 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
 def anywhere(backend: Backend, diary: Diary) -> Iterator[Dibs]:
     """On a store within this process, and on one that others share."""
     with Dibs(backend, observers=[diary]) as client:
+        yield client
+
+
+@pytest.fixture(params=["memory", "sqlite", "valkey"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """One of each family; a test says by `server_kind` which server it is."""
+    if request.param == "valkey":
+        found: str = request.getfixturevalue("server_url")
+        return found
+    return f"sqlite:///{tmp_path}/dibs.sqlite" if request.param == "sqlite" else f"memory://{tmp_path.name}"
+
+
+@pytest.fixture
+def ann(url: str) -> Iterator[Dibs]:
+    with dibs.connect(url, quiet=True) as client:
+        yield client
+
+
+@pytest.fixture
+def bob(url: str) -> Iterator[Dibs]:
+    with dibs.connect(url, quiet=True) as client:
         yield client
 
 

@@ -14,7 +14,7 @@ from dibs.testing.contract import Diary
 
 LONG = 30.0
 START = 1_800_000_000.0
-UNTIL_ENROLLED = 3
+UNTIL_ENROLLED = 8
 """So many asks does a node need to make its jobs known and look for the first time."""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import dibs
 from dibs import Dibs, Run
+from dibs.config import Config
 from dibs.events import Event, StoreSilent
 from dibs.runtime.clock import boottime
 from dibs.stores.memory import MemoryBackend
@@ -76,7 +77,7 @@ def in_vain(trouble: Any) -> None:
     """Serve on a store that says nothing."""
     outage = Outage(MemoryBackend())
     outage.trouble = trouble
-    d = Dibs(outage, observers=[Says()])
+    d = Dibs(outage, observers=[Says()], config=Config(patience=0.5))
     d.every("1s", name="job")(lambda: None)
     d.serve()
     say("served")

@@ -368,8 +368,9 @@ def test_on_lost_is_called_once_and_its_failure_hurts_nobody(d: Dibs, diary: Dia
 
 INTERRUPTED = """
 import signal, dibs
+from dibs.flows import counting
 from dibs.runtime import keeper
-keeper.IDLE = 0.05
+keeper.IDLE = counting.EVERY = 0.05
 armed = []
 def interrupt(number, frame):
     if armed:

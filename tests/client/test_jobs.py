@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -77,7 +76,9 @@ class TestNames:
         ("name", "fault"),
         [
             ("a b ", "may not begin or end with a blank"),
-            ("x~history", "may not end in '~history'"),
+            ("x~lines", "may not end in '~lines'"),
+            ("x~backfill", "may not end in '~backfill'"),
+            ("~fleet", "may not begin with '~'"),
             ("a}b", "must end a {tag}"),
             ("n" * 201, "at most 200 bytes"),
         ],
@@ -148,10 +149,9 @@ class TestBodies:
                 nightly.history(count)  # type: ignore[arg-type]
 
     def test_what_cannot_be_called_for_a_run_is_refused(self, d: Dibs) -> None:
-        def wants_much(run: Run, more: int) -> None: ...
-        def wants_else(user_id: int) -> None: ...
+        def wants_two(run: Run, this: Run) -> None: ...
         def wants_any(*args: object) -> None: ...
-        def wants_by_name(*, run: Run) -> None: ...
+        def wants_by_place(batch: int = 1, /) -> None: ...
         def generates() -> Iterator[int]:
             yield 1
 
@@ -162,17 +162,18 @@ class TestBodies:
             def __call__(self) -> None: ...
 
         for body, fault in [
-            (wants_much, r"it takes \(run: 'Run', more: 'int'\), and a job's body takes nothing, or one parameter"),
-            (wants_else, "a job's body takes nothing"),
-            (wants_any, "a job's body takes nothing"),
-            (wants_by_name, "a job's body takes nothing"),
+            (
+                wants_two,
+                r"it takes \(run: 'Run', this: 'Run'\), but there is one run to be given, and not 2: run, this",
+            ),
+            (wants_any, r"\*args: 'object' is filled by position, .* write them out, or take \*\*kwargs"),
+            (wants_by_place, "'batch' cannot be given by its name"),
             (generates, "it is a generator"),
             (agenerates, "it is a generator"),
             (Poll, "it is a class"),
             (7, "it is no function"),
-            (staticmethod(wants_much), "@staticmethod above the schedule"),
-            (dict.fromkeys, "a job's body takes nothing"),
-            (threading.Event().wait, "a job's body takes nothing"),
+            (staticmethod(wants_two), "@staticmethod above the schedule"),
+            (dict.fromkeys, "'iterable' cannot be given by its name"),
             (partial(str, 7), "it does not say what it takes"),
         ]:
             with pytest.raises(ConfigError, match=fault):

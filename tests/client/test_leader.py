@@ -493,6 +493,12 @@ class TestCallbacks:
 
 
 class TestOutage:
+    @pytest.fixture
+    def d(self, outage: Outage, diary: Diary) -> Iterator[Dibs]:
+        """One that does not bear a silence for long."""
+        with Dibs(outage, observers=[diary], config=Config(patience=0.5)) as client:
+            yield client
+
     @pytest.mark.parametrize("kind", BOTH)
     def test_a_candidate_waits_a_silence_out(self, d: Dibs, outage: Outage, diary: Diary, kind: str) -> None:
         outage.trouble = "refused"
@@ -548,7 +554,7 @@ class TestOutage:
     def test_a_client_that_goes_on_without_its_store_does_not_lead_without_it(
         self, outage: Outage, diary: Diary
     ) -> None:
-        with Dibs(outage, observers=[diary], config=Config(on_outage="open")) as d:
+        with Dibs(outage, observers=[diary], config=Config(on_outage="open", patience=0.5)) as d:
             outage.trouble = "refused"
             led = SimpleQueue[Term]()
             thread = threading.Thread(target=lambda: led.put(next(d.leader("billing").terms())))

@@ -347,5 +347,5 @@ def test_a_no_is_not_forgotten_over_a_last_ask_that_was_not_answered(
     silencer = threading.Thread(target=fall_silent)
     silencer.start()
     with pytest.raises(StoreRefused, match="it says no"):
-        visit(d, "a", policy, wait=2, on_outage=on_outage)
+        visit(d, "a", policy, wait=1, on_outage=on_outage)
     silencer.join()

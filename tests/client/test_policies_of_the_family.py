@@ -70,8 +70,15 @@ in_both_colours = pytest.mark.parametrize("enter", [in_a_thread, in_a_task], ids
 
 
 @every_kind
-@in_both_colours
-@pytest.mark.parametrize("on_outage", ["open", "local"])
+@pytest.mark.parametrize(
+    ("enter", "on_outage"),
+    [
+        pytest.param(in_a_thread, "open", id="blocking-open"),
+        pytest.param(in_a_task, "local", id="asyncio-local"),
+        pytest.param(in_a_thread, "local", id="blocking-local", marks=pytest.mark.thorough),
+        pytest.param(in_a_task, "open", id="asyncio-open", marks=pytest.mark.thorough),
+    ],
+)
 def test_every_kind_of_lock_can_be_done_without(
     d: Dibs, outage: Outage, diary: Diary, make: Make, enter: Make, on_outage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +143,7 @@ class TestFunctions:
     @pytest.fixture(params=["by a lock", "by the client"])
     def job(self, outage: Outage, diary: Diary, request: pytest.FixtureRequest) -> Iterator[Callable[[], Any]]:
         is_client = request.param == "by the client"
-        config = Config(on_outage="skip") if is_client else Config()
+        config = Config(on_outage="skip", patience=0.5) if is_client else Config(patience=0.5)
         options: dict[str, Any] = {} if is_client else {"on_outage": "skip"}
         with Dibs(outage, config=config, observers=[diary]) as d:
 
@@ -165,7 +172,7 @@ class TestFunctions:
 
     def test_an_async_one_too(self, outage: Outage) -> None:
         async def main() -> None:
-            async with Dibs(outage) as d:
+            async with Dibs(outage, config=Config(patience=0.5)) as d:
 
                 @d.locked("job", on_conflict="skip", on_outage="skip")
                 async def job() -> int:

@@ -30,6 +30,12 @@ PATIENT = 20.0
 
 pytestmark = pytest.mark.usefixtures("ask_always", "here")
 
+by_every_policy = pytest.mark.parametrize(
+    "on_outage",
+    ["open", *(pytest.param(policy, marks=pytest.mark.thorough) for policy in ("closed", "local"))],
+)
+"""Where none makes a difference."""
+
 
 @pytest.fixture
 def server_kind() -> Kind:
@@ -124,7 +130,7 @@ class TestStoppedAndStartedAgain:
 class TestLostWhileHolding:
     """A policy speaks of taking a lock: what is held is lost as ever, by the holder's own clock."""
 
-    @pytest.mark.parametrize("on_outage", ["closed", "open", "local"])
+    @by_every_policy
     def test_a_lease_from_the_store_is_lost(self, private_server: Server, on_outage: str) -> None:
         diary = Diary()
         with client(private_server.url, diary, on_outage) as d:
@@ -138,7 +144,7 @@ class TestLostWhileHolding:
                 lease.release()
         assert not diary.of(PolicyUsed)
 
-    @pytest.mark.parametrize("on_outage", ["closed", "open", "local"])
+    @by_every_policy
     def test_an_async_body_is_stopped(self, private_server: Server, on_outage: str) -> None:
         async def main() -> None:
             with client(private_server.url, Diary(), on_outage) as d, pytest.raises(LeaseLost, match="ran out"):
@@ -213,7 +219,7 @@ class TestRefused:
     """A server that answers, and says no, is never done without: it is to be mended."""
 
     @in_both_colours
-    @pytest.mark.parametrize("on_outage", ["closed", "open", "local"])
+    @by_every_policy
     @pytest.mark.parametrize(("server_of", "why"), REFUSALS, ids=lambda part: getattr(part, "__name__", ""))
     def test_no_policy_goes_on(
         self,
@@ -229,7 +235,7 @@ class TestRefused:
         assert not no.value.is_outage
         assert not diary.of(PolicyUsed)
 
-    @pytest.mark.parametrize("on_outage", ["closed", "open", "local"])
+    @by_every_policy
     def test_one_that_takes_no_more_connections_has_answered(self, private_server: Server, on_outage: str) -> None:
         diary, url = Diary(), that_has_too_many_clients(private_server)
         with client(url, diary, on_outage) as d, pytest.raises(StoreUnreachable, match="max number of clients") as no:

@@ -85,8 +85,15 @@ class TestSignals:
         assert (view.outcome, view.result) == ("ok", actor.pid)
         assert running(d) == []
 
-    @pytest.mark.parametrize("manner", ["deaf", "async"])
-    @pytest.mark.parametrize("attempts", [1, 2])
+    @pytest.mark.parametrize(
+        ("manner", "attempts"),
+        [
+            ("deaf", 1),
+            ("async", 2),
+            pytest.param("deaf", 2, marks=pytest.mark.thorough),
+            pytest.param("async", 1, marks=pytest.mark.thorough),
+        ],
+    )
     def test_what_does_not_end_in_time_is_handed_back_or_given_up(
         self, stage: Stage, d: Dibs, job: Job[None], url: str, manner: str, attempts: int
     ) -> None:
@@ -115,8 +122,17 @@ class TestSignals:
         actor.ends()
         assert "lost" in [view.outcome for view in job.history()]
 
-    @pytest.mark.parametrize("signals", [1, 2])
-    @pytest.mark.parametrize("kind", ["Serving", "RunBegun", "RunEnded"])
+    @pytest.mark.parametrize(
+        ("kind", "signals"),
+        [
+            ("Serving", 1),
+            ("RunBegun", 2),
+            ("RunEnded", 1),
+            pytest.param("Serving", 2, marks=pytest.mark.thorough),
+            pytest.param("RunBegun", 1, marks=pytest.mark.thorough),
+            pytest.param("RunEnded", 2, marks=pytest.mark.thorough),
+        ],
+    )
     def test_ctrl_c_at_any_moment_leaves_nothing_running(
         self, stage: Stage, d: Dibs, url: str, kind: str, signals: int
     ) -> None:

@@ -43,26 +43,6 @@ def server_kind() -> Kind:
     return there(VALKEY_9)
 
 
-@pytest.fixture(params=["memory", "sqlite", "valkey"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "valkey":
-        found: str = request.getfixturevalue("server_url")
-        return found
-    return f"sqlite:///{tmp_path}/dibs.sqlite" if request.param == "sqlite" else f"memory://{tmp_path.name}"
-
-
-@pytest.fixture
-def ann(url: str) -> Iterator[Dibs]:
-    with dibs.connect(url, quiet=True) as client:
-        yield client
-
-
-@pytest.fixture
-def bob(url: str) -> Iterator[Dibs]:
-    with dibs.connect(url, quiet=True) as client:
-        yield client
-
-
 def by_task(d: Dibs) -> Stats:
     return asyncio.run(d.astats())
 

@@ -10,6 +10,7 @@ import pytest
 
 import dibs
 
+CONTROL = ["pause", "resume", "trigger", "skip_next", "cancel", "backfill", "stop_backfill"]
 TWINS = [
     (
         dibs.Dibs,
@@ -25,9 +26,22 @@ TWINS = [
             "is_locked",
             "serve",
             "stats",
+            "freeze",
+            "thaw",
+            "frozen",
+            "runs",
+            "timings",
+            "upcoming",
+            "nodes",
+            "acts",
+            "held_at",
+            "lock_history",
+            "why",
         ],
     ),
-    (dibs.Job, ["history"]),
+    (dibs.Job, ["history", *CONTROL]),
+    (dibs.Schedules, ["add", "add_all", "change", "remove", "get", "list", *CONTROL]),
+    (dibs.Backfill, ["start"]),
     (dibs.Lock, ["acquire"]),
     (dibs.TryLock, ["acquire"]),
     (dibs.RLock, ["acquire"]),

@@ -28,7 +28,6 @@ from tests.client import candidates
 from tests.servers.fixtures import on_valkey_9
 
 BATON = Baton("dibs", "a", "0123456789abcdef", 1_700_000_000_000_000, 30.0, 1.5)
-BOTH = ["blocking", "asyncio"]
 
 
 @pytest.fixture
@@ -366,12 +365,12 @@ def relayed(stage: Stage, url: str, kind: str) -> None:
     assert late.hear("lost") == [fence]
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ["blocking", pytest.param("asyncio", marks=pytest.mark.thorough)])
 def test_another_process_goes_on_with_it_on_one_machine(stage: Stage, file_url: str, kind: str) -> None:
     relayed(stage, file_url, kind)
 
 
 @on_valkey_9
-@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize("kind", ["asyncio", pytest.param("blocking", marks=pytest.mark.thorough)])
 def test_another_process_goes_on_with_it_on_a_server(stage: Stage, server_url: str, kind: str) -> None:
     relayed(stage, server_url, kind)

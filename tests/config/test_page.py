@@ -49,6 +49,8 @@ def test_the_table_and_the_code_agree(setting: Setting[object]) -> None:
     elif setting.name == "retry_interval":  # between tries it has none: then the pace is ours
         assert f"`{round(RETRY_INTERVAL * 1000)}`" in meaning
         assert (words(default), Config().retry_interval) == ((), None)
+    elif setting.name in {"labels", "version"}:  # a node has none unless somebody says so
+        assert (words(default), setting.read("")) == ((), getattr(Config(), setting.name))
     elif setting.name in NAMES:
         assert setting.read(words(default)[0]) == getattr(Config(), setting.name)
     else:

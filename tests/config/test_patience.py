@@ -19,7 +19,7 @@ from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
 
 
-@pytest.mark.parametrize("patience", [0.3, 2.4])
+@pytest.mark.parametrize("patience", [0.3, pytest.param(2.4, marks=pytest.mark.thorough)])
 def test_a_silent_store_is_borne_for_as_long_as_was_said(patience: float) -> None:
     outage = Outage(MemoryBackend())
     with Dibs(outage, config=Config(patience=patience)) as d:
@@ -114,7 +114,7 @@ def hung(start_server: Callable[..., Server]) -> Iterator[Server]:
 
 
 @on_valkey_9
-@pytest.mark.parametrize("protocol", [2, 3])
+@pytest.mark.parametrize("protocol", [3, pytest.param(2, marks=pytest.mark.thorough)])
 def test_a_server_that_takes_connections_and_says_nothing_is_borne_for_as_long_too(hung: Server, protocol: int) -> None:
     pytest.importorskip("redis", reason="no redis-py on this machine")
     patience = PATIENCE + 0.6  # one try to open a connection is not all

@@ -38,7 +38,7 @@ def alook(d: Dibs) -> None:
 
 
 @pytest.mark.parametrize("ask", [look, alook], ids=["blocking", "asyncio"])
-@pytest.mark.parametrize("by", ["address", "argument", "client"])
+@pytest.mark.parametrize("by", ["address", "client", pytest.param("argument", marks=pytest.mark.thorough)])
 def test_a_server_that_was_never_reached_is_tried_again_at_redisson_s_pace(
     folder: Path, ask: Callable[[Dibs], None], by: str
 ) -> None:

@@ -55,6 +55,9 @@ A_TTL = "give a duration from 100ms to 7d"
         ("DIBS_ON_OUTAGE", "raise", "say one of closed, skip, open, local"),
         ("DIBS_MODE", "dark", "say one of normal, shadow"),
         ("DIBS_NAMESPACE", "a:b", "a namespace may hold no ':'"),
+        ("DIBS_LABELS", "gpu,,eu", "a label needs at least one character; say them as 'gpu,eu'"),
+        ("DIBS_LABELS", "big gpu", "a label may hold no blanks and no commas"),
+        ("DIBS_VERSION", "1\x002", "a version may hold no control or invisible characters"),
     ],
 )
 def test_a_variable_that_makes_no_sense_is_refused(settled: Settled, variable: str, value: str, right: str) -> None:
@@ -80,6 +83,9 @@ def test_a_variable_that_makes_no_sense_is_refused(settled: Settled, variable: s
         ("on_outage = 5", "on_outage", "5", "say one of closed"),
         ("workflow.lock.wait-time = -1", "workflow.lock.wait-time", "-1", "give a duration from 0ms"),
         ("redis.timeout = 2", "redis.timeout", "2", "a bare number counts milliseconds"),
+        ("labels = 5", "labels", "5", "labels are text, not int"),
+        ('labels = ["gpu", 5]', "labels", "['gpu', 5]", "a label is text, not int"),
+        ("version = 1.2", "version", "1.2", "a version is text, not float (in a file, put it in quotes)"),
         ("url = 5", "url", "***", "name a store by its URL"),
         ('url = " "', "url", "***", "name a store by its URL"),
         ("redis.password = 12345", "redis.password", "***", "give text (in a file, in quotes)"),

@@ -17,7 +17,7 @@ from dibs.model.job import Run, Terms
 from dibs.model.rota import SHUT_DOWN, Ending
 from dibs.model.tenure import Tenure
 from dibs.runtime.clock import boottime
-from dibs.runtime.crew import Crew, Part, stopped
+from dibs.runtime.crew import Crew, Part, Station, stopped
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage
@@ -37,7 +37,7 @@ class Scene:
         self.changed, self._loop = asyncio.Event(), asyncio.get_running_loop()
         self.diary, self.outage = Diary(), Outage(MemoryBackend())
         self.client = Dibs(self.outage, observers=[self.diary])
-        self.crew = Crew(self.client._engine, parts, workers=workers, changed=self._note)
+        self.crew = Crew(self.client._engine, parts, Station(workers, grace=30.0), changed=self._note)
 
     def _note(self) -> None:
         with suppress(RuntimeError):  # the scene is over

@@ -8,9 +8,9 @@ Each misuse carries an ignore that both mypy and pyright report as unneeded once
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import assert_type
+from typing import Any, assert_type
 
 import dibs
 from dibs import Job, JobMethod, Run, RunView
@@ -42,7 +42,29 @@ async def ping() -> str:
     return "pong"
 
 
+@d.every("10m", labels=("gpu", "eu"))
+def batches(run: Run, *, batch: int = 100) -> int:
+    return batch
+
+
+@d.job
+def report(customer: str, *, day: int = 1) -> list[str]:
+    return [customer] * day
+
+
+@d.job(name="letter", timeout="10m", labels="gpu")
+async def letter(run: Run, customer: str) -> str:
+    assert_type(run.arguments, Mapping[str, Any])
+    assert_type(run.schedule, str)
+    assert_type(run.source == "trigger", bool)
+    return customer
+
+
 class Shop:
+    @d.job
+    def sell(self, what: str) -> str:
+        return what
+
     @d.cron("@daily")
     def close(self) -> int:
         return 7
@@ -74,8 +96,21 @@ def test_types_are_kept() -> None:
     assert_type(Shop.sweep(), float)
 
 
+def test_arguments_are_kept() -> None:
+    assert_type(batches, Job[int])
+    assert_type(batches(batch=5), int)
+    assert_type(batches(Run.detached("batches"), batch=5), int)
+    assert_type(report("acme", day=2), list[str])
+    assert_type(report.history(5), Sequence[RunView])
+    assert_type(Shop().sell("bread"), str)
+    as_any_job: Job[list[str]] = report
+    assert as_any_job.rule == ""
+
+
 def test_async_types_are_kept_too() -> None:
     async def main() -> None:
+        assert_type(await letter("acme"), str)
+        assert_type(await letter(Run.detached("letter"), customer="acme"), str)
         assert_type(await fetch(), list[str])
         assert_type(await ping(), str)
         assert_type(await Shop().count(), str)
@@ -87,7 +122,17 @@ def test_async_types_are_kept_too() -> None:
 def misuses() -> None:
     """Never run: each line is refused by the type checkers."""
     print(nightly() + "1")  # type: ignore[operator]
-    nightly(7)  # type: ignore[arg-type]
+    nightly(7)  # type: ignore[call-overload]
+    report(7)  # type: ignore[call-overload]
+    report()  # type: ignore[call-overload]
+    report(custmer="acme")  # type: ignore[call-overload]
+    letter(7)  # type: ignore[call-overload]
+    Shop().sell(7)  # type: ignore[call-overload]
+    d.job("report")  # type: ignore[call-overload]
+    d.job(tz="UTC")  # type: ignore[call-overload]
+    d.every("90s", labels=7)  # type: ignore[arg-type]
+    d.serve(labels=7)  # type: ignore[arg-type]
+    d.serve(version=2)  # type: ignore[arg-type]
     nightly.next("3")  # type: ignore[arg-type]
     d.every("90s", overlap="wait")  # type: ignore[arg-type]
     d.every("90s", catch_up="some")  # type: ignore[arg-type]

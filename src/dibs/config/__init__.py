@@ -37,6 +37,10 @@ class Config:
     enabled: bool = True
     mode: Mode = "normal"
     require_shared: bool = False
+    labels: tuple[str, ...] = ()
+    """What a node of this client can do that not all can; jobs may ask for it."""
+    version: str = ""
+    """Which version of the program a node of this client runs, shown to people."""
     workflow_enabled: bool = True
     workflow_ttl: float = TTL
     workflow_wait: float = 0.0

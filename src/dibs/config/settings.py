@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from dibs.config import values
+from dibs.model.labels import labels_of
 from dibs.model.request import LONGEST_TTL, SHORTEST_TTL
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ LOCAL_URL = Setting("local_url", values.url, ("DIBS_LOCAL_URL",), ("local_url",)
 ENABLED = Setting("enabled", values.yes_or_no, ("DIBS_ENABLED",), ("enabled",))
 MODE = Setting("mode", _MODE, ("DIBS_MODE",), ("mode",))
 REQUIRE_SHARED = Setting("require_shared", values.yes_or_no, ("DIBS_REQUIRE_SHARED",), ("require_shared",))
+LABELS = Setting("labels", labels_of, ("DIBS_LABELS",), ("labels",))
+VERSION = Setting("version", values.version, ("DIBS_VERSION",), ("version",))
 
 WORKFLOW_ENABLED = Setting("workflow_enabled", values.yes_or_no, ("WORKFLOW_LOCK_ENABLED",), ("workflow.lock.enabled",))
 WORKFLOW_TTL = Setting("workflow_ttl", _TTL, ("WORKFLOW_LOCK_TIMEOUT",), ("workflow.lock.timeout",))
@@ -92,6 +95,8 @@ OWN: tuple[Setting[object], ...] = (
     ENABLED,
     MODE,
     REQUIRE_SHARED,
+    LABELS,
+    VERSION,
     WORKFLOW_ENABLED,
     WORKFLOW_TTL,
     WORKFLOW_WAIT,

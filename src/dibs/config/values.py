@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, TypeVar
 
 from dibs.model.duration import seconds, spoken
-from dibs.model.names import namespace_fault
+from dibs.model.names import namespace_fault, text_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +78,13 @@ def namespace(value: object) -> str:
     """What the keys begin with."""
     if fault := namespace_fault(value):
         raise ValueError(fault)
+    return str(value)
+
+
+def version(value: object) -> str:
+    """Which version of a program this is."""
+    if fault := text_fault(value, what="a version"):
+        raise ValueError(f"{fault} (in a file, put it in quotes)")
     return str(value)
 
 

@@ -21,7 +21,7 @@ from dibs.runtime.clock import boottime
 from dibs.runtime.crew import stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import tzinfo
 
     from dibs.jobs.body import Body
@@ -55,7 +55,8 @@ def performer(job: Job[Any]) -> Callable[[Underway], Performed]:
         )
 
     def act(mine: Underway) -> Performed:
-        facts = (module, qualname, job.zone, mine.job, mine.run, mine.terms, mine.policy)
+        told = {"function": mine.function, "arguments": mine.arguments, "policy": mine.policy}
+        facts = (module, qualname, job.zone_of(mine), mine.job, mine.run, mine.terms, told)
         return _Play(mine, Errand(play, facts)).outcome()
 
     return act
@@ -113,9 +114,11 @@ class _Told(Underway):
 
     __slots__ = ("_say",)
 
-    def __init__(self, say: Callable[[Word], None], job: str, run: Begun, terms: Terms, policy: str) -> None:
+    def __init__(
+        self, say: Callable[[Word], None], job: str, run: Begun, terms: Terms, told: Mapping[str, Any]
+    ) -> None:
         now = boottime()
-        super().__init__(job, run, terms, Tenure(inf, now), begun_at=now, policy=policy)
+        super().__init__(job, run, terms, Tenure(inf, now), now, **told)
         self._say = say
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -53,6 +53,11 @@ class Roster:
         each = (self._ready(job) for job in self._kept.values())
         return [job for job in each if job is not None]
 
+    def body_of(self, name: str) -> Body | None:
+        """What the job of that name does, bound or not; `None` if there is none."""
+        job = self._kept.get(name)
+        return None if job is None else job.body
+
     def unbound(self) -> Sequence[JobMethod[Any, Any]]:
         """Those that cannot: methods of nobody."""
         return [job for name, job in self._kept.items() if isinstance(job, JobMethod) and name not in self._instances]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypedDict, cast, get_args
 
 from dibs.errors import ConfigError
 from dibs.model.duration import Duration, seconds, spoken
 from dibs.model.job import CatchUp, Overlap, Terms
+from dibs.model.labels import labels_of
 from dibs.model.policy import OnOutage
 from dibs.model.request import LONGEST_TTL
 from dibs.model.rota import LONGEST_PAUSE
@@ -23,11 +24,9 @@ MOST_TRIES = 1_000
 MOST_KEPT = 100_000
 
 
-class JobTerms(TypedDict, total=False):
-    """The keywords that every job takes."""
+class RunTerms(TypedDict, total=False):
+    """What can be said of a job's runs, in code and as data."""
 
-    name: str | None
-    """What the job is called in the whole fleet; the function's own name, if it is left out."""
     jitter: Duration
     """By how much each run is put off at the most, the same on every node, so that not everything begins at once."""
     overlap: Overlap
@@ -56,11 +55,20 @@ class JobTerms(TypedDict, total=False):
     """How many lines of its history are kept (default 1000)."""
     keep_for: Duration
     """And for how long (default 30 days)."""
+    labels: str | Iterable[str]
+    """It is run only by nodes that have all of these (default none)."""
+
+
+class JobTerms(RunTerms, total=False):
+    """The keywords that every job takes."""
+
+    name: str | None
+    """What the job is called in the whole fleet; the function's own name, if it is left out."""
     process: bool
     """Whether each run has a process of its own, which is killed when it is to stop."""
 
 
-def checked_terms(said: JobTerms, *, ttl: float) -> Terms:
+def checked_terms(said: RunTerms, *, ttl: float) -> Terms:
     """The terms, checked; a `ConfigError` names the value that is wrong and what would be right."""
     usual, read = Terms(), _Reader(cast("Mapping[str, object]", said))
     return Terms(
@@ -76,7 +84,16 @@ def checked_terms(said: JobTerms, *, ttl: float) -> Terms:
         ttl=read.duration("ttl", max(ttl, SHORTEST_TTL), SHORTEST_TTL, LONGEST_TTL),
         keep=read.count("keep", usual.keep, 1, MOST_KEPT),
         keep_for=read.duration("keep_for", usual.keep_for, 60.0, 10 * YEAR),
+        labels=checked_labels(said.get("labels", usual.labels)),
     )
+
+
+def checked_labels(labels: object) -> tuple[str, ...]:
+    """The labels that a job asks for, or a node has."""
+    try:
+        return labels_of(labels)
+    except ValueError as fault:
+        raise ConfigError(f"labels={labels!r}: {fault}") from None
 
 
 def checked_policy(said: JobTerms, *, usual: OnOutageOfJob) -> OnOutageOfJob:

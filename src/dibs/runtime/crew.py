@@ -36,12 +36,25 @@ class Part:
     aperform: Callable[[Underway], Coroutine[Any, Any, Performed]] | None = None
 
 
+@value
+class Station:
+    """What a node is told of itself: how much it does at once, and what is to be known of it."""
+
+    workers: int
+    grace: float
+    version: str = ""
+    labels: tuple[str, ...] = ()
+
+
 class Crew:
     """All that a node does at once: so many runs, whatever their colour. Others wait here until there is room."""
 
-    def __init__(self, engine: Engine, parts: Mapping[str, Part], *, workers: int, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, engine: Engine, parts: Mapping[str, Part], station: Station, *, changed: Callable[[], None]
+    ) -> None:
         self.node = f"{engine.desk.who}:{os.urandom(2).hex()}"
-        self._engine, self._parts, self._workers, self._changed = engine, parts, workers, changed
+        self.version, self.labels, self.workers = station.version, station.labels, station.workers
+        self._engine, self._parts, self._changed = engine, parts, changed
         self._loop = asyncio.get_running_loop()
         self._busy: dict[Underway, asyncio.Task[Performed] | None] = {}
         self._backlog: deque[Underway] = deque()
@@ -54,7 +67,7 @@ class Crew:
         return not self._busy
 
     def room(self) -> int:
-        return max(self._workers - len(self._busy) - len(self._backlog), 0)
+        return max(self.workers - len(self._busy) - len(self._backlog), 0)
 
     def wall(self) -> float:
         return time.time()
@@ -72,7 +85,7 @@ class Crew:
         with self._changing:
             if self._is_dismissed:
                 return
-            if len(self._busy) >= self._workers:  # as only with ticks that nobody had to claim
+            if len(self._busy) >= self.workers:  # as only with ticks that nobody had to claim
                 self._backlog.append(mine)
                 return
             self._busy[mine] = None
@@ -94,7 +107,7 @@ class Crew:
             mine.forsake(SHUT_DOWN)
 
     def _start(self, mine: Underway) -> None:
-        part = self._parts[mine.job]
+        part = self._parts[mine.done_by]
         try:
             if part.aperform is not None:
                 self._loop.call_soon_threadsafe(self._start_task, mine, part.aperform)
@@ -138,7 +151,7 @@ class Crew:
         following = None
         with self._changing:
             self._busy.pop(mine, None)
-            if self._backlog and len(self._busy) < self._workers:
+            if self._backlog and len(self._busy) < self.workers:
                 following = self._backlog.popleft()
                 self._busy[following] = None
         if following is not None:

@@ -15,6 +15,7 @@ from dibs.flows.counting import Tally
 from dibs.flows.desk import Desk, tell_loss
 from dibs.flows.keeping import leave_queues, settle
 from dibs.flows.locking import give_back
+from dibs.flows.recording import Ledger
 from dibs.model.request import PATIENCE
 from dibs.runtime.blocking import BlockingWorld, run
 from dibs.runtime.clock import boottime
@@ -151,6 +152,7 @@ class Engine:
         is_heard = bool(self._observers)
         self.desk = Desk(store, self.backend.server, self.tell, who, self._nudge, is_heard, patience=self._patience)
         self.desk.tally = self.tally = Tally(threading.RLock())
+        self.desk.ledger = Ledger(boottime, threading.RLock())
         self._wire = self.backend.blocking(self.desk, boottime)
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)

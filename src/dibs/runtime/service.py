@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.events import Serving, ServingEnded
 from dibs.flows.shift import Shift
-from dibs.runtime.crew import Crew, Part
+from dibs.runtime.crew import Crew, Part, Station
 from dibs.runtime.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -26,14 +26,12 @@ LAST_MOMENT = 1.0
 class Service:
     """One node, on the running loop. Who asks it to leave has it finish what is in hand; who asks twice does not."""
 
-    def __init__(
-        self, engine: Engine, duties: Mapping[str, Duty], parts: Mapping[str, Part], *, workers: int, grace: float
-    ) -> None:
+    def __init__(self, engine: Engine, duties: Mapping[str, Duty], parts: Mapping[str, Part], station: Station) -> None:
         self._loop, self._news = asyncio.get_running_loop(), asyncio.Event()
-        self._engine, self._jobs, self._grace = engine, tuple(duties), grace
+        self._engine, self._jobs, self._grace = engine, tuple(duties), station.grace
         self._times_asked, self._has_ended = 0, False
         self._scheduler = Scheduler(engine, self._note_end)
-        self._crew = Crew(engine, parts, workers=workers, changed=self._note_change)
+        self._crew = Crew(engine, parts, station, changed=self._note_change)
         self._shift = Shift(engine.blocking("run jobs"), engine.desk, duties, self._crew)
 
     async def run(self, *, with_signals: bool) -> None:
