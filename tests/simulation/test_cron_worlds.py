@@ -11,10 +11,13 @@ from dibs.testing.simulation.weather import Weather
 
 SEEDS = 160
 """The usual worlds; `make check` plays a thousand of them besides, and `make sim` as many as you like."""
-SHARES = 8
+SHARES, USUAL = 8, 1
+"""Into so many they are cut, of which `make test` plays the first."""
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize(
+    "share", [*range(USUAL), *(pytest.param(n, marks=pytest.mark.thorough) for n in range(USUAL, SHARES))]
+)
 def test_no_world_of_jobs_breaks_a_promise(share: int) -> None:
     found = {seed: play_cron(seed).faults for seed in range(share, SEEDS, SHARES)}
     assert not {seed: faults for seed, faults in found.items() if faults}
@@ -41,6 +44,7 @@ def test_the_same_seed_is_the_same_world_of_jobs() -> None:
     assert play_cron(7, with_trace=True) == play_cron(7, with_trace=True)
 
 
+@pytest.mark.thorough
 def test_every_kind_of_fault_bites_jobs_somewhere() -> None:
     seen: Counter[str] = Counter()
     for seed in range(60):
@@ -49,6 +53,9 @@ def test_every_kind_of_fault_bites_jobs_somewhere() -> None:
         *("begun", "ok", "failed", "timeout", "cancelled", "skipped", "lost", "given up", "interrupted"),
         *("begun without the store", "adopted", "told again"),
         *("restart", "forget", "flush", "jump ahead", "jump back", "stall", "kill", "leave", "fleet down"),
+        *("people acted", "people refused", "people unanswered", "people interrupted", "deployed"),
+        *("added", "changed", "removed", "retired", "paused", "resumed", "triggered", "skipped next", "backfill"),
+        *("frozen", "thawed", "backfills done"),
     ):
         assert seen[what] > 0, what
 

@@ -12,11 +12,11 @@ CRON_PLANTS = [
         "dibs.flows.shift",
         (
             (
-                "        taken = await amend(self._world, self._desk, reading, steps)\n",
+                "        taken = await amend(self._world, self._desk, reading, steps, unless_due=FLEET)\n",
                 (
                     "        for step in steps:\n"
                     "            self._took(Taken(step, 0, reading.asked_at))\n"
-                    "        taken = await amend(self._world, self._desk, reading, steps) and ()\n"
+                    "        taken = await amend(self._world, self._desk, reading, steps, unless_due=FLEET) and ()\n"
                 ),
             ),
         ),
@@ -31,8 +31,8 @@ CRON_PLANTS = [
         "dibs.flows.shift",
         (
             (
-                "owner, now = self._world.token(), reading.look.now",
-                "owner, now = self._world.token(), self._crew.wall()",
+                "steps, room, now = list[Step](), self._crew.room(), reading.look.now",
+                "steps, room, now = list[Step](), self._crew.room(), self._crew.wall()",
             ),
         ),
     ),
@@ -50,7 +50,7 @@ CRON_PLANTS = [
     Plant(
         "who could not remind the store does not try again",
         "dibs.flows.shift",
-        (("            self._is_enrolled = False\n", ""),),
+        (("        if not self._is_reminded:\n            await self._remind()\n", ""),),
         {"ttl": 0.5, "cut": 0.15, "disasters": ["forget", "forget", "forget"]},
     ),
     Plant(
@@ -64,7 +64,7 @@ CRON_PLANTS = [
         "dibs.flows.bearings",
         (("SETTLING = 3.0", "SETTLING = 0.0"),),
         {"ttl": 1.0, "disasters": ["forget", "forget"]},
-        first=500,
+        first=635,
     ),
     Plant(
         "a result is taken from whoever brings it",
@@ -81,8 +81,8 @@ CRON_PLANTS = [
         "dibs.flows.shift",
         (
             (
-                "tenure = replace(step.begun, fence=taken.revision), Tenure(job.terms.ttl, taken.asked_at)",
-                "tenure = replace(step.begun, fence=taken.revision), Tenure(job.terms.ttl, self._world.now())",
+                "job.terms, Tenure(job.terms.ttl, asked_at), begun_at=",
+                "job.terms, Tenure(job.terms.ttl, self._world.now()), begun_at=",
             ),
         ),
         {"ttl": 1.0, "slow": 0.2},
@@ -104,36 +104,29 @@ CRON_PLANTS = [
         (("if taken.step.job.run_of(mine.owner) is None:", "if mine.ending is not None:"),),
     ),
     Plant(
-        "runs are renewed when the node happens to look",
-        "dibs.flows.shift",
-        (("            wait = min(wait, self.charge.rests())\n", ""),),
-        {"ttl": 0.5},
-        first=1_400,
-    ),
-    Plant(
         "a run of a dead node is begun once more, whatever its job says",
         "dibs.model.rota",
-        (("if run.attempt >= job.terms.max_attempts or run.cancelled_by:", "if run.cancelled_by:"),),
+        (("if run.attempt >= job.terms.max_attempts or job.unwanted(run):", "if job.unwanted(run):"),),
     ),
     Plant(
         "a tick that nobody was there for is not told",
         "dibs.model.rota",
-        (('            records.append(Record(tick.tick, "missed", now, tick.missed))\n', ""),),
+        (('            records.append(Record(tick.tick, "missed", now, tick.missed, since=tick.since))\n', ""),),
     ),
     Plant(
         "a tick that was run without the store is run again with it",
         "dibs.model.rota",
         (
             (
-                "    return raised(adopted, job.version, run.tick) if job.due_at(run.tick) <= now else adopted\n",
-                "    return adopted\n",
+                "if run.has_tick and job.due_at(run.tick) <= now else adopted\n",
+                "if False else adopted\n",
             ),
             (
                 "    return Step(raised(job, job.version, max(ticks)), [*between, *new])\n",
                 "    return Step(job, new)\n",
             ),
         ),
-        first=700,
+        first=757,
     ),
 ]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dibs.errors import StoreUnreachable
 from dibs.events import ClaimingPaused, Event, StoreBack, StoreSilent
-from dibs.flows.duty import TIMEOUT, Duty, Underway
+from dibs.flows.duty import TIMEOUT, Underway
 from dibs.flows.shift import Shift
 from dibs.model.rota import Ending
 from dibs.ports.world import AskAgain
@@ -16,9 +16,8 @@ from dibs.testing.simulation.agenda import Cancelled
 from dibs.testing.simulation.process import SimInbox, SimWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dibs.model.job import Outcome
+    from dibs.model.record import Outcome
+    from dibs.testing.simulation.cron.programs import Program
     from dibs.testing.simulation.cron.referee import CronReferee
     from dibs.testing.simulation.process import Process
 
@@ -28,14 +27,16 @@ LEAVING_TRIES = 8
 class Node:
     """Rounds until it is told to leave, is interrupted, or dies."""
 
-    def __init__(self, process: Process, duties: Mapping[str, Duty], referee: CronReferee, random: Random) -> None:
-        self.process, self._random = process, random
+    def __init__(self, process: Process, program: Program, referee: CronReferee, random: Random) -> None:
+        self.process, self.program, self._random = process, program, random
         self.crew = SimCrew(self, referee, random)
-        self.shift = Shift(process.world, process.desk, duties, self.crew)
+        self.shift = Shift(process.world, process.desk, program.duties, self.crew)
         self.inbox = SimInbox(process, "loop")
         self.is_silent = self._is_surprised = False
-        self.answered_since = -inf
-        """When the last round began in which the store answered all that it was asked, as it was expected to."""
+        self.answered_before = self.answered_since = -inf
+        """When the last two rounds began in which the store answered all that it was asked, as it was expected to."""
+        self.first_answered = inf
+        """When the first one began."""
         self.is_told_to_leave = self.has_left = False
         self._leaves_by = inf
 
@@ -69,7 +70,8 @@ class Node:
             began_at = process.agenda.now
             wait = await shift.round()
             if not self.is_silent and not self._is_surprised:
-                self.answered_since = began_at
+                self.answered_before, self.answered_since = self.answered_since, began_at
+                self.first_answered = min(began_at, self.first_answered)
             self._is_surprised = False
             await self.inbox.next(min(wait, self._leaves_by - process.clock()))
 
@@ -91,6 +93,8 @@ class SimCrew:
         process = node.process
         self.node, self._node, self.referee, self._random = process.name, node, referee, random
         self._process, self._world = process, SimWorld(process, [process.keeper_line], "keeper")
+        self.version, self.workers = node.program.version, 100
+        self.labels: tuple[str, ...] = ()
         self._skew = random.choice((0.0, -10.0, 10.0, random.uniform(-3, 3)))
         self.places: int = random.choice((100, 100, referee.places))
         self.busy = 0
@@ -126,6 +130,8 @@ class SimCrew:
         told: list[str] = []
         mine.stop = told.append
         lasts = random.choice((0.001, 0.05, 0.2, 1.0, 3.0)) * random.random() * mine.terms.ttl
+        if mine.run.source == "backfill":  # there are many of them
+            lasts = min(lasts, random.choice((0.01, 0.01, 0.1, lasts)))
         pieces = random.choice((1, 2, 4))
         for piece in range(pieces):
             await self._world.pause(lasts / pieces + 0.001)

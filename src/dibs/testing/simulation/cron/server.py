@@ -12,7 +12,7 @@ from dibs.testing.simulation.network import Server
 
 if TYPE_CHECKING:
     from dibs.model.sheet import Change, Entry, Sheet
-    from dibs.stores.memory.sheets import Sheets
+    from dibs.stores.memory.sheets import History, Sheets
     from dibs.testing.simulation.agenda import Agenda
 
 SPACE = ""
@@ -34,7 +34,7 @@ class _Past:
     at: float
     kept: dict[str, Sheet]
     acts_at: dict[str, float]
-    entries: dict[str, list[Entry]]
+    histories: dict[str, History]
     last_fence: int
 
 
@@ -62,16 +62,16 @@ class CronServer(Server):
         """Go back to what was known then; -inf: know nothing any more."""
         jobs = self.jobs
         if moment == -inf:
-            jobs.kept, jobs.acts_at, jobs.entries, self.last_fence = {}, {}, {}, 0
+            jobs.kept, jobs.acts_at, jobs.histories, self.last_fence = {}, {}, {}, 0
             self._pasts.clear()
         while self._pasts and self._pasts[-1].at >= moment:
             past = self._pasts.pop()
-            jobs.kept, jobs.acts_at, jobs.entries = dict(past.kept), dict(past.acts_at), dict(past.entries)
+            jobs.kept, jobs.acts_at, jobs.histories = dict(past.kept), dict(past.acts_at), dict(past.histories)
             self.last_fence = past.last_fence
 
     def _amended(self, sheets: Sheets, change: Change, now: float) -> int:
         at, before = self.agenda.now, sheets.kept.get(change.name)
-        past = _Past(at, dict(sheets.kept), dict(sheets.acts_at), dict(sheets.entries), self.last_fence)
+        past = _Past(at, dict(sheets.kept), dict(sheets.acts_at), dict(sheets.histories), self.last_fence)
         revision = super()._amended(sheets, change, now)
         if revision:
             self._pasts.append(past)

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING
 
 from dibs.flows.bearings import SETTLING
-from dibs.flows.duty import Duty
-from dibs.model.job import Terms
 from dibs.model.request import PATIENCE
 from dibs.stores.direct import DirectLocks
 from dibs.testing.simulation.agenda import Agenda
 from dibs.testing.simulation.cron.node import Node
+from dibs.testing.simulation.cron.people import Person
+from dibs.testing.simulation.cron.programs import Program, draw_program, draw_programs
 from dibs.testing.simulation.cron.referee import CronReferee
+from dibs.testing.simulation.cron.rollout import FORGOTTEN_AFTER
 from dibs.testing.simulation.cron.server import CronServer
 from dibs.testing.simulation.process import Process
 from dibs.testing.simulation.story import Verdicts
 from dibs.testing.simulation.weather import CALM, Weather, draw
 
 if TYPE_CHECKING:
-    from dibs.model.policy import OnOutageOfJob
+    from dibs.model.job import Job
     from dibs.testing.simulation.agenda import Task
 
 DISASTERS = (
     *("restart", "forget", "forget", "flush", "jump ahead", "jump back", "stall", "stall"),
     *("kill", "kill", "leave", "leave", "fleet down"),
 )
-MOST_NODES = 12
+MOST_NODES = 14
 
 
 def play_cron(seed: int, *, weather: Weather | None = None, with_trace: bool = False) -> Verdicts:
     """Run the world of jobs of a seed. The same seed is the same world, to the last message."""
-    random = Random(seed)
-    story = _CronStory(random, weather or draw_cron(random), [] if with_trace else None)
+    random, people = Random(seed), Random(f"people of {seed}")
+    story = _CronStory(random, people, weather or draw_cron(random), [] if with_trace else None)
     story.run()
     referee = story.referee
     return Verdicts(seed, story.weather, tuple(referee.faults), referee.counts, tuple(story.trace or ()))
@@ -60,40 +62,23 @@ def draw_cron(random: Random) -> Weather:
 class _CronStory:
     """The cast and the plot."""
 
-    def __init__(self, random: Random, weather: Weather, trace: list[str] | None) -> None:
-        self._random, self.weather, self.trace = random, weather, trace
+    def __init__(self, random: Random, people: Random, weather: Weather, trace: list[str] | None) -> None:
+        self._random, self._people, self.weather, self.trace = random, people, weather, trace
         self._agenda = Agenda()
         self._server = CronServer(self._agenda, rate=1 + random.uniform(-weather.drift, weather.drift))
-        self._duties = self._draw_duties()
-        self.referee = CronReferee(self._server, self._duties, trace)
+        first = draw_program(random, weather.ttl)
+        self._programs = draw_programs(first, people, weather.ttl)
+        self._program: Program = first
+        self._begun: Sequence[Program] = [first]
+        """What is deployed, and what nodes are begun with."""
+        run_alone = {duty.name for duty in first.duties.values() if duty.on_outage == "open"}
+        self.referee = CronReferee(self._server, run_alone, trace)
         self.referee.places = random.choice((100, 2))
         self.referee.come_twice = bool(weather.twice)
+        self.referee.almanac.is_attended = self._is_attended
         self._nodes: list[tuple[Node, Task]] = []
+        self._persons: list[tuple[Person, Task]] = []
         self._has_healed = self._is_closing = False
-
-    def _draw_duties(self) -> dict[str, Duty]:
-        random = self._random
-        is_open = random.random() < 0.2
-        duties: dict[str, Duty] = {}
-        for name in ["a", "b", "c"][: random.choice((1, 1, 2, 3))]:
-            period = random.choice((1, 1, 2, 3, 5))
-            policy: OnOutageOfJob = "open" if is_open and random.random() < 0.7 else "closed"
-            duties[name] = Duty(name, f"every {period}s", self._draw_terms(), policy)
-        return duties
-
-    def _draw_terms(self) -> Terms:
-        random, ttl = self._random, self.weather.ttl * self._random.choice((1.0, 1.0, 2.0))
-        return Terms(
-            overlap=random.choice(("skip", "skip", "queue", "cancel", "allow")),
-            catch_up=random.choice(("latest", "latest", "all", "none")),
-            most=random.choice((100, 3)),
-            grace=random.choice((3600.0, 3600.0, 10.0)),
-            retries=random.choice((0, 0, 2)),
-            retry_delay=random.uniform(0.1, 2),
-            timeout=random.choice((None, None, ttl * random.random() * 2)),
-            max_attempts=random.choice((1, 1, 3)),
-            ttl=ttl,
-        )
 
     def run(self) -> None:
         """Rising action, healing, a while in which all must go well, and the end."""
@@ -101,6 +86,7 @@ class _CronStory:
         for _ in range(random.choice((2, 2, 3, 4, 5))):
             agenda.at(random.choice((0.0, 1.0, 6.0)) * random.random(), self._begin)
         heals_at = random.uniform(4, 16)
+        self._begin_people(heals_at)
         for disaster in self.weather.disasters:
             agenda.at(random.uniform(1, heals_at), self._strike, disaster)
         self._pass(heals_at)
@@ -108,8 +94,9 @@ class _CronStory:
         clear_at = heals_at + 3 * self.weather.ttl + 2 * PATIENCE + SETTLING + 2
         if all(node.crew.places > 2 for node, _ in self._nodes):
             self.referee.almanac.clear_from = clear_at
-        self._pass(clear_at + 2 * self.weather.ttl + 4)
-        self.referee.almanac.judge_remains()
+        ends_at = clear_at + 2 * self.weather.ttl + 4
+        self._pass(max(ends_at, heals_at + FORGOTTEN_AFTER + 2) if len(self._programs) > 1 else ends_at)
+        self.referee.judge_remains()
         self.referee.almanac.clear_from = inf
         self._close()
         self._pass(agenda.now + 3 * PATIENCE)
@@ -124,15 +111,20 @@ class _CronStory:
         if len(self._nodes) >= MOST_NODES or self._is_closing:
             return
         weather = replace(CALM, ttl=self.weather.ttl) if self._has_healed else self.weather
-        name = f"n{len(self._nodes)}"
+        name, program = f"n{len(self._nodes)}", self._people.choice((self._program, *self._begun))
         process = Process(name, [self._server], DirectLocks(""), weather, self._random, tell=self.referee.told)
-        node = self.referee.nodes[name] = Node(process, self._duties, self.referee, self._random)
+        self.referee.rollout.comes(program)
+        node = self.referee.nodes[name] = Node(process, program, self.referee, self._random)
         self._nodes.append((node, process.spawn(self._live(node))))
 
     async def _live(self, node: Node) -> None:
         await node.run()
         if not self._has_healed and self._random.random() < 0.7:
             self._agenda.at(self._agenda.now + 5 * self._random.random(), self._begin)
+
+    def _is_attended(self, job: Job) -> bool:
+        """Whether one of the nodes that stay can do it."""
+        return any(job.done_by in node.program.duties for node in self._alive() if not node.is_told_to_leave)
 
     def _alive(self) -> list[Node]:
         return [node for node, _ in self._nodes if not node.process.is_dead]
@@ -144,7 +136,13 @@ class _CronStory:
         well = replace(CALM, ttl=self.weather.ttl)
         for node in self._alive():
             node.process.heal(well)
+        for person, _ in self._persons:
+            person.heal(well)
         self._begin()
+        if self._persons and all(person.process.is_dead for person, _ in self._persons):
+            self._come(well)
+        if len(self._programs) > 1 and self._people.random() < 0.5:
+            self._roll(self._people.choice(self._programs))
 
     def _close(self) -> None:
         """All who are left go home."""
@@ -152,14 +150,56 @@ class _CronStory:
         self._is_closing = True
         for node in self._alive():
             node.told_to_leave(self._random.random())
+        for person, _ in self._persons:
+            person.process.crash()
 
     def _judge(self) -> None:
-        for node, task in self._nodes:
+        nodes, persons = [(node.process, task) for node, task in self._nodes], self._persons
+        everybody = [*nodes, *((person.process, task) for person, task in persons)]
+        for process, task in everybody:
             if task.error is not None:
-                self.referee.failed(node.process, task.error)
+                self.referee.failed(process, task.error)
         self.referee.judge_left()
-        for node, _ in self._nodes:
-            node.process.end()
+        for process, _ in everybody:
+            process.end()
+
+    # People, and what they deploy.
+
+    def _begin_people(self, heals_at: float) -> None:
+        people, agenda = self._people, self._agenda
+        if people.random() < 0.6:
+            impatient = replace(self.weather, cancel=10 * self.weather.cancel)
+            agenda.at(people.uniform(0, 3), self._come, impatient)
+        for _ in range(people.choice((1, 1, 2)) if len(self._programs) > 1 else 0):
+            agenda.at(people.uniform(0.5, heals_at), self._deploy)
+
+    def _come(self, weather: Weather) -> None:
+        """Somebody begins to act."""
+        name = f"p{len(self._persons)}"
+        process = Process(name, [self._server], DirectLocks(""), weather, self._people, tell=self.referee.told)
+        person = Person(process, self.referee, self._server, self._people)
+        if self._has_healed:
+            person.heal(weather)
+        self._persons.append((person, process.spawn(person.run())))
+
+    def _deploy(self) -> None:
+        """The other version of the code is rolled out, to some of the nodes or to all."""
+        if not self._has_healed:
+            self._program = next(each for each in self._programs if each is not self._program)
+            self.referee.note("world", f"deploys {self._program.version}")
+            self.referee.counts["deployed"] += 1
+            self._begun = self._programs
+            self._begin()
+            if self._people.random() < 0.6:
+                self._roll(self._program)
+
+    def _roll(self, program: Program) -> None:
+        """One after the other, the nodes of other code leave, and others come."""
+        self._program, self._begun = program, [program]
+        others = [node for node in self._alive() if node.program is not program]
+        for number, node in enumerate(others):
+            self._agenda.at(self._agenda.now + 0.3 * number, node.told_to_leave, self._people.random())
+        self._begin()
 
     # What befalls the server and the fleet.
 
