@@ -12,11 +12,12 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-import dibs
 from dibs import Dibs
 from dibs.flows.sheets import look
-from dibs.history import RunView
 from dibs.model.job import Run, job_of
+from dibs.model.record import records_of
+from dibs.model.sheet import Question
+from dibs.questions.history import RunView, run_view
 from dibs.runtime.blocking import run
 from dibs.runtime.clock import boottime
 from tests.chaos import crons
@@ -108,9 +109,9 @@ def until(condition: Callable[[], bool], *, within: float = LONG) -> None:
 
 def history(d: Dibs, job: str) -> Sequence[RunView]:
     """What the store has noted of a job, the oldest first."""
-    command = d._engine.desk.store.history(job, 10_000)
-    texts = run(d._engine.blocking("read a history").ask(command, d._engine.desk.patience))
-    return [dibs.history.run_view(job, text, UTC) for text in reversed(texts)]
+    command = d._engine.desk.store.lines(Question(job, limit=10_000))
+    lines = run(d._engine.blocking("read a history").ask(command, d._engine.desk.patience))
+    return [run_view(job, record, UTC) for record in records_of(lines[::-1])]
 
 
 def running(d: Dibs, *jobs: str) -> list[Run]:

@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import dibs
+from dibs.flows import counting
 from dibs.runtime import keeper
 from dibs.stores.sqlite import database
 from tests.chaos.actor import say, told
@@ -121,7 +122,7 @@ def wait_while_children_come_and_go(kind: str, url: str, name: str) -> None:
 
 def wait_when_children_have_gone(url: str, name: str) -> None:
     """The same, but the wait begins only after they have ended, and nothing was going on when they were forked."""
-    keeper.IDLE = 0.0
+    keeper.IDLE = counting.EVERY = 0.05
     d = client(url)
     d.lock("warm", ttl=0.1).acquire().release()
     for thread in threading.enumerate():

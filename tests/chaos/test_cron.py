@@ -15,7 +15,7 @@ import pytest
 
 import dibs
 from dibs import Dibs
-from dibs.history import RunView
+from dibs.questions.history import RunView
 from tests.chaos.fleet import Fleet, history, pid_of, running, until
 from tests.chaos.havoc import Havoc
 from tests.chaos.stage import Stage

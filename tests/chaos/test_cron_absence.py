@@ -11,7 +11,7 @@ import pytest
 
 import dibs
 from dibs import Dibs
-from dibs.history import RunView
+from dibs.questions.history import RunView
 from dibs.runtime.clock import boottime
 from tests.chaos.fleet import Fleet, history, ticks, until
 from tests.chaos.stage import Stage

@@ -9,7 +9,6 @@ import pytest
 import dibs
 from dibs.runtime.clock import boottime
 from dibs.stores.redis import open_store
-from tests.chaos.colours import BOTH
 from tests.chaos.permits import hold_a_permit, read_or_write, take_several
 from tests.chaos.stage import Actor, Stage
 from tests.client.crews import Asyncio, take_subsets
@@ -22,7 +21,19 @@ LATE = 1.0
 """How long after its TTL a dead holder's place may be without a new one."""
 
 
-@pytest.fixture(params=["sqlite", "valkey"])
+everywhere = pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("sqlite", "blocking"),
+        ("valkey", "asyncio"),
+        pytest.param("sqlite", "asyncio", marks=pytest.mark.thorough),
+        pytest.param("valkey", "blocking", marks=pytest.mark.thorough),
+    ],
+    indirect=["place"],
+)
+
+
+@pytest.fixture
 def place(request: pytest.FixtureRequest, url: str, shared_servers: Callable[[Kind], Server]) -> str:
     """A store that several processes share."""
     if request.param == "sqlite":
@@ -45,7 +56,7 @@ def leave(*actors: Actor) -> None:
         actor.ends()
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@everywhere
 def test_the_permit_of_a_killed_holder_is_back_when_its_ttl_is_over(stage: Stage, place: str, kind: str) -> None:
     stays, dies = (stage.start(hold_a_permit, kind, place, 2, TTL) for _ in range(2))
     fences = [actor.hear("in")[0] for actor in (stays, dies)]
@@ -62,7 +73,7 @@ def test_the_permit_of_a_killed_holder_is_back_when_its_ttl_is_over(stage: Stage
         assert not list(d.locks())
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@everywhere
 def test_a_writer_who_waits_is_in_when_the_ttl_of_a_killed_reader_is_over(stage: Stage, place: str, kind: str) -> None:
     leaves, dies = (stage.start(read_or_write, kind, place, "read", TTL) for _ in range(2))
     for reader in (leaves, dies):
@@ -76,7 +87,7 @@ def test_a_writer_who_waits_is_in_when_the_ttl_of_a_killed_reader_is_over(stage:
     leave(writer)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@everywhere
 def test_a_killed_writer_who_waits_does_not_stop_readers_for_longer_than_its_ttl(
     stage: Stage, place: str, kind: str
 ) -> None:
@@ -91,7 +102,7 @@ def test_a_killed_writer_who_waits_does_not_stop_readers_for_longer_than_its_ttl
     leave(first, second)
 
 
-@pytest.mark.parametrize("kind", BOTH)
+@everywhere
 def test_all_locks_of_a_killed_holder_are_free_when_their_ttl_is_over(stage: Stage, place: str, kind: str) -> None:
     holder = stage.start(take_several, kind, place, ["a", "b", "c"], TTL)
     holder.hear("in")

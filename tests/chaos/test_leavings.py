@@ -96,6 +96,7 @@ def test_a_store_stays_sound_when_programs_are_killed_at_any_moment(stage: Stage
     db.close()
 
 
+@pytest.mark.thorough
 def test_the_log_stays_short_however_many_programs_come_and_go(stage: Stage, file: Path, url: str) -> None:
     """Beside one that stays, so that nobody ever closes the file as the last."""
     with dibs.connect(url, quiet=True) as d, d.lock("stays"):
