@@ -93,7 +93,7 @@ class InstantLocks:
     def counted(self) -> Command[Any]:
         return _answered_by([])
 
-    def due(self, skip: int, limit: int) -> Command[Any]:
+    def due(self, skip: int, limit: int, by: float | None = None) -> Command[Any]:
         return _answered_by(Look(time.time(), "", []))
 
     def sheets(self, names: Sequence[str]) -> Command[Any]:
@@ -102,7 +102,13 @@ class InstantLocks:
     def amend(self, changes: Sequence[object]) -> Command[Any]:
         return _answered_by([next(self._fences) for _ in changes])
 
-    def history(self, name: str, limit: int) -> Command[Any]:
+    def named(self, prefix: str, after: str, limit: int) -> Command[Any]:
+        return _answered_by(Look(time.time(), "", []))
+
+    def note(self, name: str, entries: Sequence[Any], keep: int, keep_for: float) -> Command[Any]:
+        return _answered_by(None)
+
+    def lines(self, question: Any) -> Command[Any]:
         return _answered_by([])
 
 

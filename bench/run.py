@@ -8,13 +8,13 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import awake, embedded, table, targets
+from bench import awake, embedded, history, table, targets
 from bench.crew import preload
 from bench.cron import scenarios as cron
 from bench.redis import scenarios
 from bench.section import Section
 
-PARTS = EMBEDDED, REDIS, CRON = "embedded", "redis", "cron"
+PARTS = EMBEDDED, REDIS, CRON, HISTORY = "embedded", "redis", "cron", "history"
 COMMAND = "make bench ARGS=--write"
 PRELOADED = ("bench.processes", "bench.redis.idle", "bench.redis.contending", "bench.redis.cycling", "redis.asyncio")
 """What the processes of a crew need, most of them."""
@@ -41,7 +41,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure, and print one table.")
     parser.add_argument("--quick", action="store_true", help="some seconds, for a first look; the figures jump about")
     parser.add_argument(
-        "--only", choices=PARTS, help="one part of it: what needs no server, locks on Redis, or jobs by the clock"
+        "--only",
+        choices=PARTS,
+        help="one part of it: what needs no server, locks on Redis, jobs by the clock, or long histories",
     )
     parser.add_argument("--write", action="store_true", help="also write the table to bench/RESULTS.md")
     options = parser.parse_args(argv)
@@ -58,6 +60,8 @@ def _leave(*_: object) -> None:
 def _section(part: str, *, is_quick: bool) -> Section:
     if part == EMBEDDED:
         return embedded.section(embedded.QUICK if is_quick else embedded.FULL)
+    if part == HISTORY:
+        return history.section(history.QUICK if is_quick else history.FULL)
     if part == CRON:
         return cron.section(cron.QUICK if is_quick else cron.FULL)
     return scenarios.section(scenarios.QUICK if is_quick else scenarios.FULL)

@@ -93,8 +93,8 @@ def _seen(span: float, party: Party) -> Asked:
         pause(span)
         cpu = (_used(control) - before) / span * 100
     ran = len(party.fleet.ran())
-    sent = _sent(party.server.port, span)
-    return Asked(sent / span, cpu, (len(party.fleet.ran()) - ran) / span)
+    came = sent(party.server.port, span)
+    return Asked(came / span, cpu, (len(party.fleet.ran()) - ran) / span)
 
 
 def _used(control: Any) -> float:
@@ -103,7 +103,7 @@ def _used(control: Any) -> float:
     return used
 
 
-def _sent(port: int, span: float) -> int:
+def sent(port: int, span: float) -> int:
     """How many commands came in, as MONITOR shows them; not what scripts do, which nobody has sent."""
     shown, until = bytearray(), time.monotonic() + span
     with socket.create_connection((HOST, port)) as monitor:

@@ -11,10 +11,10 @@ from bench.cron import plan, skew
 from bench.cron.contest import Contest, Party, named
 from bench.cron.fleet import Fleet, NodeFailed, fleet
 from bench.cron.lateness import late
-from bench.cron.load import Load, commands
+from bench.cron.load import commands
 from bench.cron.peers import APSCHEDULER, OURS, SAQ
 from bench.cron.plan import Plan, Ran
-from bench.cron.scenarios import targets
+from bench.cron.scenarios import FULL, targets
 from bench.cron.ticks import Tally
 from bench.rounds import Row
 from bench.targets import Verdict, judged
@@ -51,11 +51,11 @@ def test_half_a_line_and_none_at_all_are_no_commands() -> None:
 
 
 def test_a_twentieth_of_what_another_sends_is_asked_for() -> None:
-    load = Load(1_000, 1.0)
+    load = FULL.idle
     rows = [Row(named("commands", load.idle, who), [sent], "/s a node") for who, sent in ((OURS, 6.0), (SAQ, 120.0))]
     found = {
         judgement.target.contender: judgement.verdict
-        for judgement in judged(rows, targets(load))
+        for judgement in judged(rows, targets(FULL))
         if judgement.verdict is not Verdict.UNKNOWN
     }
     assert found == {"": Verdict.MISSED, rows[1].name: Verdict.MET}

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from bench import peers, schedules
+from bench import history, peers, schedules
+from bench.cron import control, scale, skew
 from bench.cron import peers as by_the_clock
-from bench.cron import skew
 from bench.redis import node, pingpong
 from bench.redis.peers import (
     COREDIS,
@@ -170,6 +170,7 @@ REDIS_TARGETS = [
 BY_THE_CLOCK = by_the_clock.here()
 NOW_DUE = [system for system in BY_THE_CLOCK if system in {"dibs", "saq"}]
 CLOCKS = ["two clocks alike", "one clock 2 s behind"]
+MANY = 100
 IDLE, DUE = "50 hourly schedules, 2 nodes", "10 jobs due each second, 2 nodes"
 
 CRON_ROWS = [
@@ -191,12 +192,16 @@ CRON_ROWS = [
         for nodes in ("1 node", "4 nodes")
         for figure in ("lateness p50", "lateness p99")
     ),
+    *(scale.named(figure, scale.REDIS, MANY) for figure in scale.FIGURES),
+    *(control.named(figure) for figure in control.FIGURES),
 ]
 
 CRON_TARGETS = [
     *(f"{figure}, {clocks}: dibs" for clocks in CLOCKS for figure in ("ticks run again", "ticks missed")),
     f"commands, {IDLE}: dibs",
     f"commands, {IDLE}: dibs",
+    *(scale.named(figure, scale.REDIS, MANY) for figure in (scale.STARTING, scale.IDLE, scale.CLAIMED)),
+    *(control.named(figure) for figure in control.FIGURES),
 ]
 
 
@@ -237,6 +242,15 @@ def test_a_quick_bench_of_jobs_has_a_row_for_every_scenario_and_a_verdict_for_ev
     assert printed.targets == CRON_TARGETS
     assert all(peer in printed.notes[-1] for peer in by_the_clock.missing())
     assert not [note for note in printed.notes if "dropped out" in note]
+
+
+@pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
+@pytest.mark.thorough
+def test_a_quick_bench_of_histories_has_a_row_and_a_verdict_for_every_question_on_every_store() -> None:
+    printed = quick("history")
+    stores = (history.REDIS, history.SQLITE)
+    rows = [history.named(each, history.QUICK, store) for store in stores for each in history.questions(history.QUICK)]
+    assert (printed.rows, printed.targets, printed.unmeasured) == (rows, rows, [])
 
 
 @pytest.mark.parametrize(
