@@ -25,6 +25,8 @@ PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
 DECIDING := src/dibs/model/*,src/dibs/ports/*,src/dibs/flows/*
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# The tests start some thousand Pythons: what each imports is compiled once, whatever the machine says of bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test check sim chaos bench model format pins clean stale
 .DEFAULT_GOAL := help

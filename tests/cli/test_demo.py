@@ -72,6 +72,7 @@ def test_no_color_means_no_colour() -> None:
     assert not re.search(r"\x1b\[\d*m", seen)
 
 
+@pytest.mark.thorough
 def test_no_line_of_the_screen_is_wrapped_on_a_narrow_terminal() -> None:
     with demo_on_terminal("--seconds", "1.5", columns=40) as terminal:
         screen, _, _ = terminal.read_summary().partition("\x1b[?25h")
@@ -80,6 +81,7 @@ def test_no_line_of_the_screen_is_wrapped_on_a_narrow_terminal() -> None:
     assert max(len(line) for line in lines) < 40
 
 
+@pytest.mark.thorough
 def test_a_dumb_terminal_gets_plain_lines() -> None:
     with demo_on_terminal("--seconds", "1.2", TERM="dumb") as terminal:
         seen = terminal.read_summary()

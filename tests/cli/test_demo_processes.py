@@ -27,7 +27,7 @@ dibs.cli.demo.ledger.Ledger.write = write
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough)])
 def test_a_demo_that_is_ended_gives_its_verdict_and_leaves_nothing_behind(number: signal.Signals, folder: Path) -> None:
     with demo(TMPDIR=str(folder)) as audience:
         audience.read_until("hand-overs/s")
@@ -38,6 +38,7 @@ def test_a_demo_that_is_ended_gives_its_verdict_and_leaves_nothing_behind(number
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="no pidfd_open, to wait for processes that are not ours")
 def test_no_worker_outlives_a_primary_that_was_killed_not_even_one_that_is_paused(folder: Path) -> None:
     with demo(TMPDIR=str(folder)) as audience, ExitStack() as open_files:
@@ -65,6 +66,7 @@ def test_a_worker_that_somebody_else_kills_is_started_again_and_that_is_no_overl
         assert audience.process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_demo_that_was_stopped_for_longer_than_the_ttl_goes_on_and_finds_no_overlap() -> None:
     with demo() as audience:
         audience.read_until("hand-overs/s")

@@ -66,6 +66,7 @@ def test_a_store_that_goes_away_ends_the_demo_with_a_sentence(folder: Path) -> N
     assert complaint.count("\n") == 1
 
 
+@pytest.mark.thorough
 def test_a_store_that_can_be_read_but_no_longer_written_ends_the_demo_too(folder: Path) -> None:
     with demo("--url", f"sqlite:///{folder}/store.sqlite") as audience:
         audience.read_until("hand-overs/s")

@@ -45,8 +45,6 @@ def test_the_tests_that_are_named_exist(page: Path) -> None:
 
 
 def test_the_number_of_planted_bugs_is_the_number_that_is_told() -> None:
-    sources = [
-        (ROOT / f"tests/simulation/{name}.py").read_text() for name in ("test_planted_bugs", "test_planted_cron_bugs")
-    ]
+    sources = [file.read_text() for file in (ROOT / "tests" / "simulation").glob("test_planted_*bugs.py")]
     planted = sum(source.count("    Plant(\n") + source.count('    Plant("') for source in sources)
     assert f"{planted} bugs planted" in (ROOT / "README.md").read_text()

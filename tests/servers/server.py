@@ -153,8 +153,8 @@ class Server:
         return reply
 
     def remove(self) -> None:
-        """Whatever is left of it."""
-        self.stop()
+        """Whatever is left of it, at once: its data goes too."""
+        self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
         for port in filter(None, (self._port, self._tls_port)):
             port.close()
