@@ -11,6 +11,8 @@ import pytest
 import dibs
 from dibs.stores.redis.checkup import findings
 from tests.deploy.manifests import COMPOSE, PASSWORD, documents, only
+from tests.servers.fixtures import there
+from tests.servers.kinds import VALKEY_9, Kind
 from tests.servers.server import Server
 from tests.stores.redis.test_permissions import documented
 
@@ -28,6 +30,12 @@ def with_compose() -> str:
 def users(request: pytest.FixtureRequest) -> str:
     read: Callable[[], str] = request.param
     return read()
+
+
+@pytest.fixture
+def server_kind() -> Kind:
+    """As it is deployed: an older one drops, at its start, what scripts wrote, as its default user may not write."""
+    return there(VALKEY_9)
 
 
 @pytest.fixture
@@ -93,8 +101,8 @@ def test_a_wrong_password_is_refused(store: Server) -> None:
 
 def test_every_change_is_written_down_before_it_is_answered_and_none_is_dropped(store: Server) -> None:
     with dibs.connect(store.url_of("dibs", PASSWORD), quiet=True) as d:
-        fence = d.lock("a", ttl="60s").acquire().fence
+        lease = d.lock("a", ttl="60s").acquire()
         store.kill()
         store.start()
-        assert [held.fence for held in d.inspect("a").holders] == [fence]
+        assert [held.fence for held in d.inspect("a").holders] == [lease.fence]
     assert {"appendfsync always", "maxmemory-policy noeviction"} <= set(settings())
