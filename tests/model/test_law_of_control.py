@@ -22,7 +22,8 @@ from dibs.model.control import (
 )
 from dibs.model.job import Job, Terms
 from dibs.model.record import Record
-from dibs.model.rota import Ending, Step, handed_back, kept, raised, settled
+from dibs.model.reminders import raised
+from dibs.model.rota import Ending, Step, handed_back, kept, settled
 from tests.model.schedules import NOW, at, job, word
 
 RULES = st.sampled_from(["every 60s", "every 45s jitter=30s", "cron */2 * * * * UTC", "cron 7 3 1 * * Europe/Berlin"])
@@ -166,7 +167,7 @@ class Filling:
                 ending: Any = order
                 self.take(settled(self.job, mine, Ending(ending), now=self.now))
             case "keep":
-                self.job = kept(self.job, mine, now=self.now) or self.job
+                self.job = kept(self.job, mine, now=self.now, ttl=self.job.terms.ttl) or self.job
             case "hand back":
                 self.take(handed_back(self.job, mine, now=self.now, has_begun=which % 2 == 0))
             case _:

@@ -7,18 +7,15 @@ from typing import Any
 
 import pytest
 
-from dibs.model.job import Backfill, Job, Run, Terms
+from dibs.model.job import Job, Run, Terms
 from dibs.model.record import Record
 from dibs.model.rota import (
     SHUT_DOWN,
     Ending,
     Step,
-    adopted,
     advanced,
     handed_back,
     kept,
-    passed,
-    raised,
     settled,
 )
 
@@ -41,19 +38,6 @@ def at(job: Job, now: float = NOW) -> Step:
 def told(step: Step | None) -> list[tuple[float, str, bool]]:
     assert step is not None
     return [(record.tick, record.outcome, record.is_last) for record in step.records]
-
-
-class TestRaising:
-    def test_a_store_that_forgot_is_told_what_was_dealt_with(self) -> None:
-        assert raised(job(next_due=NOW - 60), 1, NOW).next_due == NOW + 60
-
-    def test_it_never_lowers_and_knows_nothing_of_other_versions(self) -> None:
-        for known in (job(next_due=NOW + 60), job(next_due=None), replace(job(), version=2)):
-            assert raised(known, 1, NOW) == known
-
-    def test_a_backfill_is_not_raised_beyond_its_end(self) -> None:
-        beside = replace(job(next_due=NOW - 60), backfill=Backfill(NOW, 2, "ann", NOW))
-        assert [raised(beside, 1, tick).next_due for tick in (NOW - 60, NOW, NOW + 60)] == [NOW, None, None]
 
 
 class TestTicks:
@@ -173,11 +157,13 @@ class TestDeadNodes:
         assert told(step) == [(NOW - 60, "lost", True)]
 
     def test_as_long_as_it_is_renewed_it_lives(self) -> None:
-        alive = kept(job(running(until=NOW), next_due=NOW + 60), "ann", now=NOW - 1, progress=0.5, note="half")
+        alive = kept(
+            job(running(until=NOW), next_due=NOW + 60), "ann", now=NOW - 1, ttl=30.0, progress=0.5, note="half"
+        )
         assert alive is not None
         assert (alive.runs[0].expires_at, alive.runs[0].progress, alive.runs[0].note) == (NOW + 29, 0.5, "half")
         assert at(alive).records == ()
-        assert kept(alive, "bob", now=NOW) is None
+        assert kept(alive, "bob", now=NOW, ttl=30.0) is None
 
 
 class TestEndings:
@@ -241,38 +227,3 @@ class TestHandingBack:
 
     def test_what_is_not_there_cannot_be(self) -> None:
         assert handed_back(job(), "ann", now=NOW, has_begun=True) is None
-
-
-class TestOutages:
-    def test_what_was_begun_without_the_store_is_leased_and_its_tick_is_dealt_with(self) -> None:
-        loose = Run(NOW, source="outage", owner="me", node="here", started_at=NOW)
-        after = adopted(job(running(), Run(NOW), Run(NOW - 30)), loose, now=NOW + 5)
-        assert after.runs == (running(), Run(NOW - 30), replace(loose, expires_at=NOW + 35))
-        assert after.next_due == NOW + 60
-
-    def test_told_twice_it_is_there_once(self) -> None:
-        loose = Run(NOW, source="outage", owner="me", node="here", started_at=NOW)
-        once = adopted(job(), loose, now=NOW + 5)
-        again = adopted(once, loose, now=NOW + 7)
-        assert again.runs == (replace(loose, expires_at=NOW + 37),)
-
-    def test_ticks_that_were_not_run_are_noted_once(self) -> None:
-        records = [Record(tick, "missed", NOW + 90, source="outage") for tick in (NOW - 60, NOW, NOW + 60)]
-        step = passed(job(), records, now=NOW + 90)
-        assert (list(step.records), step.job.next_due) == (records[1:], NOW + 120)
-        again = passed(step.job, records, now=NOW + 90)
-        assert (list(again.records), again.job) == ([], step.job)
-        assert passed(job(next_due=None), records, now=NOW + 90).records == ()
-
-    def test_a_tick_between_that_nobody_tells_of_was_missed(self) -> None:
-        records = [Record(NOW + 120, "skipped", NOW + 130, source="outage")]
-        step = passed(job(catch_up="all"), records, run=[NOW], now=NOW + 150)
-        assert told(step) == [(NOW + 60, "missed", True), (NOW + 120, "skipped", True)]
-        assert step.records[0].reason == "the store was silent, and a later one was run without it"
-        assert step.job.next_due == NOW + 180
-
-    def test_what_has_not_come_by_the_store_s_clock_comes(self) -> None:
-        records = [Record(NOW + 60, "missed", NOW + 60, source="outage")]
-        assert passed(job(), records, now=NOW + 59) == Step(job())
-        early = Run(NOW + 60, source="outage", owner="me", node="here", started_at=NOW + 60)
-        assert adopted(job(), early, now=NOW + 59).next_due == NOW

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dibs.model.job import Backfill, Gone, Job, Run, Terms
-from dibs.model.rota import adopted, unattended
+from dibs.model.reminders import adopted
+from dibs.model.rota import unattended
 from tests.model.schedules import NOW, job, running, told
 
 
@@ -59,11 +60,11 @@ class TestNobodyCanRunIt:
 class TestWhatWasAskedFor:
     def test_it_is_no_tick_and_its_adoption_deals_with_none(self) -> None:
         asked = replace(running(NOW), source="trigger")
-        assert adopted(job(next_due=NOW), asked, now=NOW).next_due == NOW
-        assert adopted(job(next_due=NOW), running(NOW), now=NOW).next_due == NOW + 60
+        assert adopted(job(next_due=NOW), asked, now=NOW, ttl=30.0).next_due == NOW
+        assert adopted(job(next_due=NOW), running(NOW), now=NOW, ttl=30.0).next_due == NOW + 60
 
     def test_a_tick_of_the_same_moment_is_another_run(self) -> None:
         asked, tick = Run(NOW, source="trigger"), Run(NOW)
         loose = Run(NOW, source="outage", owner="me", node="here", started_at=NOW)
-        assert asked in adopted(job(asked, tick), loose, now=NOW).runs
-        assert tick not in adopted(job(asked, tick), loose, now=NOW).runs
+        assert asked in adopted(job(asked, tick), loose, now=NOW, ttl=30.0).runs
+        assert tick not in adopted(job(asked, tick), loose, now=NOW, ttl=30.0).runs

@@ -115,7 +115,7 @@ CRON_PLANTS = [
     ),
     Plant(
         "a tick that was run without the store is run again with it",
-        "dibs.model.rota",
+        "dibs.model.reminders",
         (
             (
                 "if run.has_tick and job.due_at(run.tick) <= now else adopted\n",

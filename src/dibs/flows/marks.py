@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from dibs.model import rota
+from dibs.model import reminders
 from dibs.model.record import Record
+from dibs.model.rota import Step
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from dibs.model.job import Job, Run
-    from dibs.model.rota import Step
 
 MOST_BEGUN = 20
 """So many runs of a job are remembered: what a store has forgotten was told to it in its last seconds."""
@@ -47,16 +47,16 @@ class Marks:
     def remembered(self, job: Job) -> Job:
         """The job, with the ticks dealt with that we have dealt with."""
         of, tick = self._through.get(job.name, (None, 0.0))
-        return rota.raised(job, job.version, tick) if of == _of(job) else job
+        return reminders.raised(job, job.version, tick) if of == _of(job) else job
 
     def reminded(self, job: Job, underway: Container[str], now: float) -> Step | None:
         """What a store is to be told that may have forgotten it; what is under way, it is told anyhow."""
         known, records = self.remembered(job), list[Record]()
         for run in self._begun.get(job.name, ()):
             if run.owner not in underway and not _is_of_another(job, run):
-                step = rota.bygone(known, run, now=now)
+                step = reminders.bygone(known, run, now=now)
                 known, records = step.job, [*records, *step.records]
-        return None if known == job else rota.Step(known, records)
+        return None if known == job else Step(known, records)
 
 
 def _keep(known: dict[str, T], name: str, what: T) -> None:

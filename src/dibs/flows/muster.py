@@ -40,19 +40,16 @@ class Muster:
         digests = {name: said.digest for name, said in self._said.items()}
         self._ours = Deployment(UNKNOWN, digests)
         self._node: Node | None = None
-        self._revision, self._beat_at, self._longest = 0, -inf, 0.0
+        self._beat_at, self._longest = -inf, 0.0
         self._told_outdated: set[str] = set()
         self.fleet = Fleet(UNKNOWN)
         """All of it, as it was at the last beat."""
 
-    async def report(self, running: Sequence[str]) -> bool:
-        """Once a beat: say that we live and what we do, look who else does, and see to the schedules of our code.
-
-        Gives whether it was time for it.
-        """
+    async def report(self, running: Sequence[str]) -> None:
+        """Once a beat: say that we live and what we do, look who else does, and see to the schedules of our code."""
         began = self._world.now()
         if began < self._beat_at + BEAT:
-            return False
+            return
         await self._beat(running)  # first: a deployment whose node lives is not thrown away
         await self._stand()
         await self._look_around()
@@ -61,12 +58,12 @@ class Muster:
                 self._desk.tell(events.ScheduleChanged(taken.step.job.name, taken.step.job.rule, self._crew.node))
         await self._clear_up()
         self._beat_at = began
-        return True
 
     async def retire(self) -> None:
         """Say that we leave."""
         if self._node is not None:
-            await self._write(parted(self._node, await self._now()))
+            now, revision = await self._own_sheet()
+            await self._write(parted(self._node, now), revision)
 
     def hurry(self) -> None:
         """The store may have forgotten us: the next beat is now."""
@@ -111,7 +108,7 @@ class Muster:
         await rework(self._world, self._desk, name, stated)
 
     async def _beat(self, running: Sequence[str]) -> None:
-        now, crew = await self._now(), self._crew
+        (now, revision), crew = await self._own_sheet(), self._crew
         node = Node(
             crew.node,
             now if self._node is None else self._node.since,
@@ -126,19 +123,17 @@ class Muster:
             holds=tuple([hold.name for hold in list(self._desk.holds.values())][:MOST_SHOWN]),
         )
         self._longest = 0.0
-        await self._write(node)
+        await self._write(node, revision)
 
-    async def _now(self) -> float:
-        """What the store's clock says; and which revision our sheet is at, if there is one."""
+    async def _own_sheet(self) -> tuple[float, int]:
+        """What the store's clock says, and which revision our sheet is at; 0 if there is none."""
         reading = await look(self._world, self._desk, self._desk.store.sheets([NODE + self._crew.node]))
-        self._revision = reading.look.sheets[0].revision if reading.look.sheets else 0
-        return reading.look.now
+        return reading.look.now, reading.look.sheets[0].revision if reading.look.sheets else 0
 
-    async def _write(self, node: Node) -> None:
-        sheet = Change(NODE + node.name, self._revision, node.text(), node.forget_at(), node.beat_at, inf)
-        [self._revision] = await self._world.ask(
-            self._desk.store.amend([replace(sheet, seen=self._desk.seen_fence)]), self._desk.patience
-        )
+    async def _write(self, node: Node, revision: int) -> None:
+        sheet = Change(NODE + node.name, revision, node.text(), node.forget_at(), node.beat_at, inf)
+        amended = replace(sheet, seen=self._desk.seen_fence)
+        await self._world.ask(self._desk.store.amend([amended]), self._desk.patience)
         self._node = node
 
     # What we see.

@@ -13,7 +13,7 @@ from dibs.flows.sheets import look
 from dibs.model.calendar.text import rule_of
 from dibs.model.job import Job, Run
 from dibs.model.record import Record
-from dibs.model.rota import adopted, passed
+from dibs.model.reminders import adopted, passed
 from dibs.model.sheet import Change
 from dibs.model.tenure import Tenure
 from dibs.model.ticks import ticks_come

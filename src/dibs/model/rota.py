@@ -8,7 +8,7 @@ which takes it only from the revision that it was made from; times are the store
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,6 @@ from dibs.model.value import value
 
 LONGEST_PAUSE = 3600.0
 SHUT_DOWN = "its node was shut down"
-FORGOTTEN = "the store was started anew, and has forgotten what came of it"
-OVERTAKEN = "the store was silent, and a later one was run without it"
 
 
 @value
@@ -46,25 +44,6 @@ class Ending:
     result: str | None = None
     error: str | None = None
     log: tuple[str, ...] = ()
-
-
-# What a store has forgotten.
-
-
-def raised(job: Job, version: int, tick: float) -> Job:
-    """The job of a store that may have forgotten, in which this tick of this version was dealt with. Never lowers."""
-    if job.version != version or job.next_due is None or job.next_due > tick:
-        return job
-    return replace(job, next_due=job.following(tick))
-
-
-def bygone(job: Job, run: Run, *, now: float) -> Step:
-    """The job of a store that may have forgotten that this attempt was begun, and ended: it is not begun again."""
-    forgotten = _before(job, run)
-    if not forgotten:
-        return Step(job)
-    known = replace(job, runs=tuple(each for each in job.runs if each not in forgotten))
-    return Step(known, [_record(run, "lost", now, FORGOTTEN)])
 
 
 # What is to be done by now.
@@ -155,7 +134,7 @@ def _admitted(job: Job, before: Job, run: Run, now: float) -> Step:
         return Step(added)
     why = f"the tick of {moment(run.tick)} came"
     stopped = replace(added, runs=tuple(each.stopped(why) for each in added.runs if each.is_running or each is run))
-    dropped = [_record(each, "cancelled", now, why) for each in job.waiting]
+    dropped = [recorded(each, "cancelled", now, why) for each in job.waiting]
     return Step(stopped, dropped)
 
 
@@ -181,9 +160,7 @@ def _begun(job: Job, now: float, owner: str, node: str) -> Step:
 # What its node says of a run.
 
 
-def kept(
-    job: Job, owner: str, *, now: float, ttl: float | None = None, progress: float | None = None, note: str = ""
-) -> Job | None:
+def kept(job: Job, owner: str, *, now: float, ttl: float, progress: float | None = None, note: str = "") -> Job | None:
     """A run whose node lives; `None` if it is not that owner's any more.
 
     Its lease is as long as its node believes: by the TTL it was begun with, also if the job has another one since.
@@ -191,7 +168,7 @@ def kept(
     run = job.run_of(owner)
     if run is None:
         return None
-    return job.with_run(run, replace(run, expires_at=now + (ttl or job.terms.ttl), progress=progress, note=note))
+    return job.with_run(run, replace(run, expires_at=now + ttl, progress=progress, note=note))
 
 
 def settled(job: Job, owner: str, ending: Ending, *, now: float) -> Step | None:
@@ -202,10 +179,10 @@ def settled(job: Job, owner: str, ending: Ending, *, now: float) -> Step | None:
     told = {"result": ending.result, "error": ending.error, "log": ending.log}
     is_failure = ending.outcome in {"failed", "timeout"}
     if not is_failure or run.failures >= job.terms.retries or job.unwanted(run):
-        return Step(job.with_run(run), [_record(run, ending.outcome, now, ending.reason, **told)])
+        return Step(job.with_run(run), [recorded(run, ending.outcome, now, ending.reason, **told)])
     pause = min(job.terms.retry_delay * 2.0 ** min(run.failures, 32), LONGEST_PAUSE)
     again = replace(run.again(now + pause, run.attempt + 1), failures=run.failures + 1)
-    return Step(job.with_run(run, again), [_record(run, ending.outcome, now, ending.reason, is_last=False, **told)])
+    return Step(job.with_run(run, again), [recorded(run, ending.outcome, now, ending.reason, is_last=False, **told)])
 
 
 def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | None:
@@ -216,75 +193,21 @@ def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | 
     if has_begun:
         return _given_up(job, run, now, SHUT_DOWN)
     if why := job.unwanted(run):
-        return Step(job.with_run(run), [_record(run, "cancelled", now, why)])
+        return Step(job.with_run(run), [recorded(run, "cancelled", now, why)])
     return Step(job.with_run(run, run.again(now, run.attempt)))
-
-
-# What a node has done by its own clock while the store was silent.
-
-
-def adopted(job: Job, run: Run, *, now: float, ttl: float | None = None) -> Job:
-    """A run of which the store knows nothing, or nothing any more: leased from now on, and its tick is dealt with.
-
-    Unless another node was given it meanwhile.
-    """
-    if (known := job.run_of(run.owner)) is not None:  # we have told it before, and were not answered
-        return job.with_run(known, replace(known, expires_at=now + (ttl or job.terms.ttl)))
-    if _is_taken_over(job, run):
-        return job
-    stale = _before(job, run)
-    others = tuple(each for each in job.runs if each not in stale)
-    leased = replace(run, expires_at=now + (ttl or job.terms.ttl))
-    adopted = replace(job, runs=(*others, leased))
-    return raised(adopted, job.version, run.tick) if run.has_tick and job.due_at(run.tick) <= now else adopted
-
-
-def passed(job: Job, records: Sequence[Record], *, run: Collection[float] = (), now: float) -> Step:
-    """Ticks that were not run then are noted, and those that nobody tells of though a later one was dealt with.
-
-    What has not come yet by the store's clock does: somebody's own clock was ahead of it.
-    """
-
-    def is_new(tick: float) -> bool:
-        return job.next_due is not None and tick >= job.next_due and job.due_at(tick) <= now
-
-    new = [record for record in records if is_new(record.tick)]
-    ticks = {record.tick for record in new} | {tick for tick in run if is_new(tick)}
-    if not ticks:
-        return Step(job)
-    silent = [come for come in ticks_come(job, job.due_at(max(ticks))) if come.tick not in ticks]
-    between = [
-        Record(come.tick, "missed", now, come.missed or OVERTAKEN, source="outage", since=come.since) for come in silent
-    ]
-    return Step(raised(job, job.version, max(ticks)), [*between, *new])
 
 
 # What these are made of.
 
 
-def _is_taken_over(job: Job, run: Run) -> bool:
-    is_ours = [each for each in job.runs if (each.tick, each.source) == (run.tick, run.source)]
-    others = [each for each in is_ours if each.owner != run.owner]
-    return run.source != "outage" and any(each.attempt > run.attempt or each.fence > run.fence for each in others)
-
-
-def _before(job: Job, run: Run) -> Sequence[Run]:
-    """Runs of the same tick that cannot be any more, as this one was begun."""
-    same = [each for each in job.runs if each.tick == run.tick and each.has_tick == run.has_tick]
-    same = [each for each in same if each.owner != run.owner]
-    if run.source == "outage" and run.attempt == 1:
-        return [each for each in same if not each.is_running]
-    older = [each for each in same if each.source == run.source and each.fence < run.fence]
-    return [each for each in older if each.attempt <= run.attempt]
-
-
 def _given_up(job: Job, run: Run, now: float, why: str) -> Step:
     if run.attempt >= job.terms.max_attempts or job.unwanted(run):
-        return Step(job.with_run(run), [_record(run, "lost", now, why)])
-    return Step(job.with_run(run, run.again(now, run.attempt + 1)), [_record(run, "lost", now, why, is_last=False)])
+        return Step(job.with_run(run), [recorded(run, "lost", now, why)])
+    return Step(job.with_run(run, run.again(now, run.attempt + 1)), [recorded(run, "lost", now, why, is_last=False)])
 
 
-def _record(run: Run, outcome: Outcome, now: float, reason: str, **more: Any) -> Record:
+def recorded(run: Run, outcome: Outcome, now: float, reason: str, **more: Any) -> Record:
+    """What is noted of an attempt."""
     return Record(
         run.tick,
         outcome,

@@ -20,7 +20,8 @@ from dibs.flows.sheets import BESIDE, readable
 from dibs.model.fleet import FLEET
 from dibs.model.job import Job, Run, job_of
 from dibs.model.record import Act, Record, noted
-from dibs.model.rota import FORGOTTEN, SHUT_DOWN
+from dibs.model.reminders import FORGOTTEN
+from dibs.model.rota import SHUT_DOWN
 from dibs.testing.simulation.cron.almanac import Almanac
 from dibs.testing.simulation.cron.bodies import Bodies
 from dibs.testing.simulation.cron.claim import Claim
