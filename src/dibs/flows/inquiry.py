@@ -64,7 +64,7 @@ async def _job(world: World, desk: Desk, known: Facts) -> Facts:
 async def _tick(world: World, desk: Desk, known: Facts, tick: float) -> Facts:
     """What became of it, and of some before it."""
     told = await _records(world, desk, Question(known.name, since=tick, until=tick, limit=journal.PAGE))
-    own = [record for record in told if not record.is_left_out]
+    own = [record for record in told if not known.was_overtaken(record)]
     filled_in = await _records(world, desk, Question(of_tick(known.name, tick)))
     records = sorted([*own, *filled_in], key=lambda record: (record.attempt, record.at))
     together = () if records else await _told_together(world, desk, known.name, tick)

@@ -56,11 +56,11 @@ async def found(
             if len(lines) == question.limit:
                 return Found(lines, replace(rest, limit=question.limit))
             lines.append((line.name, told))
-            rest = _after(page, seen[:number]) if len(lines) == question.limit else rest
+            rest = after(page, seen[:number]) if len(lines) == question.limit else rest
         if len(seen) < page.limit:
             return Found(lines, None)
         read += len(seen)
-        page = replace(_after(page, seen), limit=_so_many_more(question.limit + 1 - len(lines), len(lines), read))
+        page = replace(after(page, seen), limit=_so_many_more(question.limit + 1 - len(lines), len(lines), read))
     return Found(lines, replace(rest if len(lines) == question.limit else page, limit=question.limit))
 
 
@@ -69,7 +69,7 @@ def _so_many_more(wanted: int, found: int, read: int) -> int:
     return min(max(wanted * read * 3 // (2 * found), 100), PAGE) if found else PAGE
 
 
-def _after(page: Question, lines: Sequence[Line]) -> Question:
+def after(page: Question, lines: Sequence[Line]) -> Question:
     """The next page: up to the time of the last line, without what we have of that time."""
     last = lines[-1].at
     known = sum(line.at == last for line in lines)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from dibs.flows.asking import ask
+from dibs.flows.journal import after
 from dibs.flows.recording import record
 from dibs.model.holding import ALL, ROUNDING, Holding, latest, moments_of, readable, tag_of
 from dibs.model.sheet import Question
@@ -51,9 +51,7 @@ async def holds_of(
         noted += readable(page)
         if len(page) < PAGE or len(latest(noted, ())) >= limit:
             break
-        last = page[-1].at
-        skip = sum(line.at == last for line in page) + (question.skip if question.until == last else 0)
-        question = replace(question, until=last, skip=skip)
+        question = after(question, page)
     found = latest(noted, await _live(world, desk, noted, name))
     within = [each for each in found if each.since < until + ROUNDING and each.end > since - ROUNDING]
     return sorted(within, key=lambda each: (each.since, each.fence), reverse=True)[:limit]

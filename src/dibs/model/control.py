@@ -10,7 +10,7 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Literal
 
 from dibs.model.job import BACKFILL, Backfill, Gone, Job, Pause, Run
-from dibs.model.record import LEFT_OUT, Act, Deed, Record
+from dibs.model.record import Act, Deed, Record
 from dibs.model.rota import Step
 from dibs.model.ticks import ticks_come
 from dibs.model.value import value
@@ -53,7 +53,7 @@ def paused(job: Job, word: Word, *, until: float | None = None) -> Step:
     if until is not None and until <= word.at:
         raise Refused("that moment has passed: name one that is yet to come, or none")
     told = _anew(job, Pause(word.by, word.at, word.reason, until), word.at)
-    late = left_out(job, f"{word.by} paused it {LEFT_OUT}", word.at)
+    late = left_out(job, f"{word.by} paused it before it was begun", word.at)
     return Step(told, late, acts=[_act("paused", told, word, until=until)])
 
 
@@ -168,7 +168,7 @@ def ended(job: Job, word: Word, how: Literal["removed", "retired"]) -> Step:
     gone, mark = Gone(how, word.at), job.marked(word.at)
     over = replace(job, version=job.version + 1, next_due=None, runs=job.running, gone=gone, mark=mark)
     dropped = [_dropped(run, f"its schedule was {how}", word.at) for run in job.waiting]
-    late = left_out(job, f"its schedule was {how} {LEFT_OUT}", word.at)
+    late = left_out(job, f"its schedule was {how} before it was begun", word.at)
     return Step(over, [*late, *dropped], acts=[_act(how, over, word, told=job.rule)])
 
 

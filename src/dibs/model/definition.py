@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dibs.model.control import Refused, Word, ended, left_out
 from dibs.model.job import Job
-from dibs.model.record import LEFT_OUT, Act
+from dibs.model.record import Act
 from dibs.model.rota import Step
 from dibs.model.spare import sound, spare, written
 from dibs.model.value import value
@@ -133,7 +133,7 @@ def _by_data(job: Job, said: Definition, word: Word, deed: Deed) -> Step:
 def _late(job: Job, new: Job, now: float) -> Sequence[Record]:
     """Ticks of the old version that have come, and were not begun."""
     is_same = job.version == new.version
-    return () if is_same else left_out(job, f"its schedule was changed {LEFT_OUT}", now)
+    return () if is_same else left_out(job, "its schedule was changed before it was begun", now)
 
 
 def _defined(job: Job, said: Definition, now: float) -> Job:

@@ -44,6 +44,8 @@ Verdict = Literal[
 ]
 NOTICEABLE = 1.0
 """Seconds by which anything may be late: nodes look twice in that time."""
+TURNS = frozenset({"paused", "changed", "removed", "retired"})
+"""What changes when a job is due."""
 ROUNDING = 2e-6
 """People name moments in whole microseconds."""
 
@@ -92,6 +94,11 @@ class Facts:
     def runs(self) -> Sequence[Run]:
         """What has not ended of it."""
         return () if self.job is None else self.job.runs
+
+    def was_overtaken(self, record: Record) -> bool:
+        """Whether it was noted by what people did before anybody had begun it: then that is what there is to tell."""
+        turns = {act.at for act in self.acts if act.act in TURNS}
+        return record.outcome == "skipped" and record.at in turns
 
     def tick(self) -> float | None:
         """The tick that is meant: the last at or before the moment, by its rule of that time or by what was noted."""

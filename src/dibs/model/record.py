@@ -34,7 +34,6 @@ Deed = Literal[
     "unattended",
 ]
 
-LEFT_OUT = "before it was begun"
 RUNS, ACTS, RAN = "~runs", "~acts", "~ran:"
 
 
@@ -64,11 +63,6 @@ class Record:
     log: tuple[str, ...] = ()
     since: float | None = None
     """From which tick on this is told of all of them, up to its own."""
-
-    @property
-    def is_left_out(self) -> bool:
-        """Whether what people did came first: that is then the reason, and an act of its own."""
-        return self.outcome == "skipped" and self.reason.endswith(LEFT_OUT)
 
     @property
     def lateness(self) -> float:
