@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from dibs.model.views import LockView
     from dibs.opening import connect
     from dibs.questions.history import ActView, RunView, Timings
+    from dibs.questions.holds import HoldView
     from dibs.questions.outlook import Forecast, NodeView, Upcoming
     from dibs.questions.pages import Page
     from dibs.questions.reasons import Why
-    from dibs.questions.recall import HoldView
     from dibs.run import Run
     from dibs.skipped import Skipped
     from dibs.together import Leases, LockAll
@@ -126,7 +126,7 @@ _HOMES = {
     "Explanation": "dibs.explanation",
     "Forecast": "dibs.questions.outlook",
     "Guarantee": "dibs.model.guarantee",
-    "HoldView": "dibs.questions.recall",
+    "HoldView": "dibs.questions.holds",
     "Job": "dibs.job",
     "JobMethod": "dibs.job",
     "Leader": "dibs.leader",

@@ -21,7 +21,6 @@ from dibs.once import Remembering
 from dibs.options import LockOptions, TryOptions, request, try_request
 from dibs.oversight import Oversight
 from dibs.questions.queries import Queries
-from dibs.questions.recall import Recall
 from dibs.runtime.engine import Engine
 from dibs.serving import Serving
 from dibs.shadow import ShadowReport
@@ -48,7 +47,6 @@ class Dibs(
     ShadowReport,
     Statistics,
     Oversight,
-    Recall,
     Queries,
 ):
     """A client: locks by name on one store. Threads and event loops may share it."""

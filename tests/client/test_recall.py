@@ -17,7 +17,7 @@ import dibs
 from dibs import ClientClosed, ConfigError, Dibs, HoldView, LeaseLost, StoreUnreachable
 from dibs.config import Config
 from dibs.flows import recording
-from dibs.questions.recall import MOST_RECALLED
+from dibs.questions.pages import MOST
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.outage import Outage
 from tests.chaos.children import ended_well, in_a_fork
@@ -232,7 +232,7 @@ class TestWhatIsNotTold:
     def test_a_closed_client_tells_nothing(self) -> None:
         d = Dibs(MemoryBackend())
         d.close()
-        with pytest.raises(ClientClosed, match="recall who held what"):
+        with pytest.raises(ClientClosed, match="look at what is known"):
             d.held_at(0.0)
 
 
@@ -269,12 +269,12 @@ class TestMoments:
         assert f"moment={moment!r}" in str(refusal.value)
 
     def test_a_span_ends_after_it_begins(self, d: Dibs) -> None:
-        with pytest.raises(ConfigError, match="earlier moment first"):
+        with pytest.raises(ConfigError, match="name the earlier one first"):
             d.lock_history("billing", since=2.0, until=1.0)
         with pytest.raises(ConfigError, match="since='soon'"):
             d.lock_history("billing", since="soon")
 
-    @pytest.mark.parametrize("limit", [0, -1, MOST_RECALLED + 1, True, 1.5])
+    @pytest.mark.parametrize("limit", [0, -1, MOST + 1, True, 1.5])
     def test_a_limit_is_a_number_of_holds(self, d: Dibs, limit: Any) -> None:
         with pytest.raises(ConfigError, match=f"limit={limit!r}"):
             d.lock_history("billing", limit=limit)

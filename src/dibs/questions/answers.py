@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from dibs.errors import ConfigError
-from dibs.flows import inquiry, querying
+from dibs.flows import inquiry, querying, recalling
 from dibs.flows.muster import survey
 from dibs.flows.querying import Runs, Time
 from dibs.model.names import lock_fault, name_fault
 from dibs.model.record import Outcome
 from dibs.model.timings import duration, lateness
+from dibs.options import checked_name
 from dibs.questions.history import Timings, act_view, run_view
+from dibs.questions.holds import HoldView, hold_view
 from dibs.questions.outlook import Forecast, node_view
-from dibs.questions.pages import USUAL, Page, moment, place, question, shown
+from dibs.questions.pages import MOMENTS, USUAL, Page, moment, place, question, shown
 from dibs.questions.queries import PagePart, Part, RunFilters, TimeSpan
 from dibs.questions.reasons import Why, why_view
 
@@ -74,6 +76,22 @@ class Answers:
         if not name or at is None:
             raise ConfigError(f"why({name or None!r}, {at!r}): name a job, and a moment with its time zone")
         return why_view(name, await inquiry.why(self._world, self._desk, name, moment("at", at, usual=0.0)))
+
+    async def held_at(self, at: object, name: object) -> Sequence[HoldView]:
+        """Who held what."""
+        if at is None:
+            raise ConfigError(f"moment={at!r}: {MOMENTS}")
+        only = None if name is None else checked_name(cast("str", name))
+        found = await recalling.held_at(self._world, self._desk, moment("moment", at, usual=0.0), name=only)
+        return [hold_view(each) for each in found]
+
+    async def lock_history(self, name: str, part: Part) -> Sequence[HoldView]:
+        """Who held one lock."""
+        page, lock = _page(part, Part), checked_name(name)
+        found = await recalling.holds_of(
+            self._world, self._desk, lock, since=page.since, until=page.until, limit=page.limit
+        )
+        return [hold_view(each) for each in found]
 
 
 def _job(job: object) -> str:

@@ -15,6 +15,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 USUAL, MOST = 100, 10_000
 """How long a page is, if nobody says so, and at the most."""
+MOMENTS = "give a datetime with a time zone, epoch seconds from 1970 on, or text such as '2026-03-01T02:13:00+01:00'"
 
 
 class Page(Sequence[T_co], Generic[T_co]):
@@ -73,10 +74,7 @@ def moment(option: str, at: object, *, usual: float) -> float:
         raise ConfigError(f"{option}={at!r}: say in which time zone that is, as in datetime.now(UTC)")
     seconds = found.timestamp() if isinstance(found, datetime) else found
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not EARLIEST <= seconds < LATEST:
-        raise ConfigError(
-            f"{option}={at!r}: give a datetime with a time zone, epoch seconds from 1970 on, or text such as "
-            "'2026-03-01T02:13:00+01:00'"
-        )
+        raise ConfigError(f"{option}={at!r}: {MOMENTS}")
     return float(seconds)
 
 

@@ -1,4 +1,4 @@
-"""What people and pages can ask about jobs, runs and nodes."""
+"""What people and pages can ask about jobs, runs and nodes, and about who held what."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from dibs.job import Job
     from dibs.questions.answers import Answers
     from dibs.questions.history import ActView, RunView, Timings
+    from dibs.questions.holds import HoldView
     from dibs.questions.outlook import Forecast, NodeView
     from dibs.questions.pages import Page
     from dibs.questions.reasons import Why
     from dibs.runtime.engine import Engine
 
-DOING = "look at jobs"
+DOING = "look at what is known"
 
 Moment: TypeAlias = datetime | float | str
 """A datetime with a time zone, epoch seconds, or text such as `"2026-03-01T02:13:00+01:00"`."""
@@ -112,14 +113,36 @@ class Queries:
         """Why its tick at that moment, or the last one before it, did or did not run: `print(d.why("nightly", at))`."""
         return await self._there().why(job, at)
 
-    def _here(self) -> Answers:
+    def held_at(self, moment: Moment, name: str | None = None) -> Sequence[HoldView]:
+        """Who held this lock, or anything at all, at a moment, runs of jobs included; by name.
+
+        This client is asked up to now, others tell the store every ten seconds or so. Noted are the last 30 days.
+        """
+        return run(self._here(self._engine).held_at(moment, name))
+
+    async def aheld_at(self, moment: Moment, name: str | None = None) -> Sequence[HoldView]:
+        """Who held this lock, or anything at all, at a moment, runs of jobs included; by name.
+
+        This client is asked up to now, others tell the store every ten seconds or so. Noted are the last 30 days.
+        """
+        return await self._there(self._engine).held_at(moment, name)
+
+    def lock_history(self, name: str, **part: Unpack[Part]) -> Sequence[HoldView]:
+        """Who held this lock, or did in that time, the latest first."""
+        return run(self._here(self._engine).lock_history(name, part))
+
+    async def alock_history(self, name: str, **part: Unpack[Part]) -> Sequence[HoldView]:
+        """Who held this lock, or did in that time, the latest first."""
+        return await self._there(self._engine).lock_history(name, part)
+
+    def _here(self, engine: Engine | None = None) -> Answers:
         from dibs.questions.answers import Answers  # noqa: PLC0415 - needed by few
 
-        engine = self._engine.detours.for_jobs
+        engine = engine or self._engine.detours.for_jobs
         return Answers(engine.blocking(DOING), engine.desk)
 
-    def _there(self) -> Answers:
+    def _there(self, engine: Engine | None = None) -> Answers:
         from dibs.questions.answers import Answers  # noqa: PLC0415 - needed by few
 
-        engine = self._engine.detours.for_jobs
+        engine = engine or self._engine.detours.for_jobs
         return Answers(engine.aio(DOING), engine.desk)

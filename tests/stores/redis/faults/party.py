@@ -26,6 +26,10 @@ PATIENCE = 2.0
 """How long a call may take that has no wait of its own, when the server says nothing."""
 
 
+HISTORIES = ("~entries", "~ends", "~lines", "~tagged")
+"""So end the keys of what is kept of who held what."""
+
+
 class Witness:
     """What the lock protects: it sees who is inside, and refuses a fence that is not above all before."""
 
@@ -144,8 +148,8 @@ class Party:
         assert self._of_locks(server) <= counted
 
     def _of_locks(self, server: Server) -> set[str]:
-        """Without the histories, which are beside the counter."""
-        return {key for key in self.keys(server) if not key.startswith(f"{{{self.namespace}:~fence}}")}
+        """Without what was noted of them for good."""
+        return {key for key in self.keys(server) if not key.endswith(HISTORIES)}
 
     async def _comes_and_goes(self, face: Face) -> None:
         lease = await face.try_acquire(NAME)
