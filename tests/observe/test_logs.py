@@ -29,17 +29,20 @@ from dibs.events import (
     HeldLong,
     JobUnbound,
     JoinedQueue,
+    LetInAgain,
     LockingDisabled,
     Lost,
     NodeDown,
     PolicyOver,
     PolicyUsed,
+    RefusedInARow,
     Released,
     ReleasedNothing,
     RunBegun,
     RunBuried,
     RunEnded,
     RunForsaken,
+    RunLeftBehind,
     RunSlow,
     ScheduleChanged,
     ScheduleRetired,
@@ -58,12 +61,28 @@ from dibs.events import (
 from dibs.model.tenure import NOT_RENEWED
 from dibs.observe import logs
 from dibs.observe.logs import LogReader
+from tests.observe.worker_lines import WORKER_LINES
 
 LINES: list[tuple[Event, int, str]] = [
     (Acquired("a", 7, 0.5), logging.DEBUG, "acquired 'a' (fence 7) after 500ms"),
     (JoinedQueue("a", "host:1", 2), logging.DEBUG, "waits for 'a', held by host:1, behind 2 others"),
     (Released("a", 7, 90.0), logging.DEBUG, "released 'a' (fence 7) after 1m30s"),
     (FoundBusy("a", "host:1", 5.0), logging.DEBUG, "'a' is held by host:1; gave up after 5s"),
+    (
+        RefusedInARow("a", 5, 1.8e9, "host:1"),
+        logging.WARNING,
+        "'a' was refused 5 times in a row here, since 2027-01-15 08:00:00 UTC; it is held by host:1: is it stuck?",
+    ),
+    (
+        RefusedInARow("a", 5, 1.8e9, ""),
+        logging.WARNING,
+        "'a' was refused 5 times in a row here, since 2027-01-15 08:00:00 UTC: is it stuck?",
+    ),
+    (
+        LetInAgain("a", 7, 1.8e9),
+        logging.INFO,
+        "'a' was had again, after 7 refusals in a row since 2027-01-15 08:00:00 UTC",
+    ),
     (
         CallAdmitted("hourly-task", "tasks.hourly", 1),
         logging.INFO,
@@ -206,6 +225,14 @@ LINES: list[tuple[Event, int, str]] = [
         "'nightly' for 2027-01-15 08:00:00 UTC does not count any more: it could not be renewed in time",
     ),
     (
+        RunLeftBehind("nightly", 1.8e9, 1, 400.0),
+        logging.ERROR,
+        (
+            "'nightly' for 2027-01-15 08:00:00 UTC is left behind after 6m40s: "
+            "it does not count any more, and does not stop"
+        ),
+    ),
+    (
         RunBuried("nightly", 1.8e9, 1, "host:2:c2d3", is_last=False),
         logging.WARNING,
         "'nightly' for 2027-01-15 08:00:00 UTC was not renewed by host:2:c2d3: it is begun once more",
@@ -245,6 +272,7 @@ LINES: list[tuple[Event, int, str]] = [
     ),
     (NodeDown("web:7:ab", 31.5), logging.WARNING, "web:7:ab is down: it was not heard of for 31.5s"),
     (Stumbled("keeping leases", "OSError()"), logging.ERROR, "failed while keeping leases: OSError()"),
+    *WORKER_LINES,
 ]
 
 

@@ -13,6 +13,7 @@ from dibs.events.jobs import (
     RunBuried,
     RunEnded,
     RunForsaken,
+    RunLeftBehind,
     RunSlow,
     ScheduleChanged,
     ScheduleRetired,
@@ -48,6 +49,9 @@ def told_of_jobs(event: JobEvent) -> str:
             return f"{_run(job, tick, attempt)} {lasts}: is it stuck?"
         case RunForsaken(job, tick, attempt, reason):
             return f"{_run(job, tick, attempt)} does not count any more: {reason}"
+        case RunLeftBehind(job, tick, attempt, running_for):
+            why = "it does not count any more, and does not stop"
+            return f"{_run(job, tick, attempt)} is left behind after {spoken(running_for)}: {why}"
         case RunBuried(job, tick, attempt, node, is_last):
             fate = "it is lost" if is_last else "it is begun once more"
             return f"{_run(job, tick, attempt)} was not renewed by {node}: {fate}"

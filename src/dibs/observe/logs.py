@@ -25,17 +25,20 @@ from dibs.events import (
     HeldLong,
     JobUnbound,
     JoinedQueue,
+    LetInAgain,
     LockingDisabled,
     Lost,
     NodeDown,
     PolicyOver,
     PolicyUsed,
+    RefusedInARow,
     Released,
     ReleasedNothing,
     RunBegun,
     RunBuried,
     RunEnded,
     RunForsaken,
+    RunLeftBehind,
     RunSlow,
     ScheduleChanged,
     ScheduleRetired,
@@ -47,19 +50,24 @@ from dibs.events import (
     StoreSilent,
     Stumbled,
     TickPassed,
+    WorkerEvent,
     WouldHaveFailed,
     WouldHaveSkipped,
     WouldHaveWaited,
 )
 from dibs.model import tenure
 from dibs.model.duration import spoken
+from dibs.model.ticks import moment
 from dibs.observe.jobs import told_of_jobs
+from dibs.observe.workers import WORKER_LEVELS, told_of_workers
 
 _LEVELS: dict[type[Event], int] = {
     Acquired: logging.DEBUG,
     JoinedQueue: logging.DEBUG,
     Released: logging.DEBUG,
     FoundBusy: logging.DEBUG,
+    RefusedInARow: logging.WARNING,
+    LetInAgain: logging.INFO,
     CallAdmitted: logging.INFO,
     CallSkipped: logging.INFO,
     CalledUnlocked: logging.WARNING,
@@ -90,6 +98,7 @@ _LEVELS: dict[type[Event], int] = {
     RunEnded: logging.INFO,
     RunSlow: logging.WARNING,
     RunForsaken: logging.ERROR,
+    RunLeftBehind: logging.ERROR,
     RunBuried: logging.WARNING,
     TickPassed: logging.WARNING,
     ClaimingPaused: logging.WARNING,
@@ -100,6 +109,7 @@ _LEVELS: dict[type[Event], int] = {
     NodeDown: logging.WARNING,
     SheetUnreadable: logging.WARNING,
     Stumbled: logging.ERROR,
+    **WORKER_LEVELS,
 }
 _FAILURES = frozenset({"failed", "timeout", "lost"})
 """Ends of a run that somebody should look into."""
@@ -134,6 +144,8 @@ def _level(event: Event) -> int:
 
 def sentence(event: Event) -> str:
     """The event in words."""
+    if isinstance(event, WorkerEvent):
+        return told_of_workers(event)
     match event:
         case Acquired(name, fence, waited):
             return f"acquired {name!r} (fence {fence}) after {spoken(waited)}"
@@ -143,6 +155,11 @@ def sentence(event: Event) -> str:
             return f"released {name!r} (fence {fence}) after {spoken(held_for)}"
         case FoundBusy(name, holder, waited):
             return f"{name!r} is held by {holder}; gave up after {spoken(waited)}"
+        case RefusedInARow(name, times, since, holder):
+            by = f"; it is held by {holder}" if holder else ""
+            return f"{name!r} was refused {times} times in a row here, since {moment(since)}{by}: is it stuck?"
+        case LetInAgain(name, times, since):
+            return f"{name!r} was had again, after {times} refusals in a row since {moment(since)}"
         case CallAdmitted(name, function, attempt):
             return f"Lock acquired: {name} (attempt {attempt}) for {function}"
         case CallSkipped(name, function, "busy", holder):
