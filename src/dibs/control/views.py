@@ -114,7 +114,7 @@ def schedule_view(standing: Standing) -> ScheduleView:
         tuple(_pending(run, zone) for run in job.running),
         tuple(_pending(run, zone) for run in job.waiting),
         _backfill(standing.beside, zone) if standing.beside is not None else None,
-        None if job.gone is None else job.gone.how,
+        None if job.gone is None or job.gone.how == "ended" else job.gone.how,
     )
 
 

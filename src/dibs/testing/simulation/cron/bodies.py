@@ -46,7 +46,7 @@ class Bodies:
     def _judge_overlap(self, mine: Underway) -> None:
         what = f"{mine.job} {mine.run.tick:g}/{mine.run.attempt}"
         for process, other in self._bodies:
-            believes = not (process.is_dead or other.forsaken or other.policy or other.is_lost(process.clock()))
+            believes = other.is_relied_on(process.clock()) and not (process.is_dead or other.policy)
             is_allowed = other.terms.overlap == "allow" and other.run.fence > mine.run.fence  # since we were given it
             if other.job == mine.job and believes and not is_allowed and not self.is_deceived(other):
                 self._judge.fault("C5", f"{what} is begun by {mine.owner}, while {other.owner} does {other.run.tick:g}")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreUnreachable
 from dibs.events import ClaimingPaused, Event, StoreBack, StoreSilent
@@ -109,6 +110,10 @@ class SimCrew:
 
     def wall(self) -> float:
         return self.referee.true_time() + self._skew
+
+    async def under(self, lock: str, act: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        """The lock only keeps nodes out of each other's way: all has to be well without it, and if it is not had."""
+        return False if self._random.random() < 5 * self._process.weather.lost else await act()
 
     async def first_here(self, job: str, tick: float) -> bool:
         return True

@@ -182,7 +182,8 @@ class Person:
         return self.process.name
 
     def _found(self) -> Sequence[Job]:
-        return [job for job in readable(list(self._server.jobs.kept.values())) if job.backfill is None]
+        jobs = readable(list(self._server.jobs.kept.values()))
+        return [job for job in jobs if job.belongs_to == job.name]
 
     def _job(self) -> str:
         return self._random.choice([job.name for job in self._found()] or ["a"])

@@ -5,7 +5,7 @@ store has forgotten the grant, it is not begun again once the node that had it l
 since · C3 the fences of a job's attempts rise, and each keeps its own · C4 what came of a run is taken from its owner.
 
 C2 and C6, of ticks, are the almanac's; C5 and C7, of what is being done, the bodies'; C8 to C10, of what people do, the
-warden's; and C11, of what code says, the rollout's.
+warden's; C11, of what code says, the rollout's; and C12, of steps, the usher's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from dibs.flows.duty import Underway
 from dibs.flows.sheets import BESIDE, readable
 from dibs.model.fleet import FLEET
-from dibs.model.job import Job, Run, job_of
+from dibs.model.job import Job, Run
+from dibs.model.reading import job_of
 from dibs.model.record import Act, Record, noted
 from dibs.model.reminders import FORGOTTEN
 from dibs.model.rota import SHUT_DOWN
@@ -27,6 +28,7 @@ from dibs.testing.simulation.cron.bodies import Bodies
 from dibs.testing.simulation.cron.claim import Claim
 from dibs.testing.simulation.cron.matter import SCHEDULED, Matter, matter_of
 from dibs.testing.simulation.cron.rollout import Rollout
+from dibs.testing.simulation.cron.usher import Usher
 from dibs.testing.simulation.cron.warden import Warden
 from dibs.testing.simulation.minutes import Minutes
 
@@ -54,6 +56,7 @@ class CronReferee(Minutes):
         self.almanac = Almanac(self, server, run_alone)
         self.warden = Warden(self, server, self.almanac)
         self.rollout = Rollout(self, server, self.nodes)
+        self.usher = Usher(self, server, self.almanac)
         self._claims: dict[str, Claim] = {}
         self._same: dict[tuple[Matter, int], list[Claim]] = defaultdict(list)
         self._bodies = Bodies(self, server, self.almanac)
@@ -72,6 +75,7 @@ class CronReferee(Minutes):
             self.counts[act.act] += 1
         if after is not None and after.name == FLEET:
             self.warden.saw_fleet(after.text, acts)
+        self.usher.saw_change(before, after)
         if after is None or after.name.startswith(BESIDE):
             return
         old, new = None if before is None else job_of(before), job_of(after)
@@ -165,7 +169,7 @@ class CronReferee(Minutes):
             self.fault("C4", f"{record.outcome} was noted of {what} with fence {record.fence}, not {run.fence}")
         elif record.outcome == "lost":
             self._judge_loss(what, run, record, most=1 if new.unwanted(run) else new.terms.max_attempts)
-        else:
+        elif not self.usher.may_be_taken(new, run, record):
             claim = self._claims[run.owner]
             ending = None if claim.mine is None else claim.mine.ending
             if record.outcome == "cancelled" and new.unwanted(run) and not claim.has_begun:
@@ -265,6 +269,7 @@ class CronReferee(Minutes):
         self._bodies.deceived()
         self.almanac.forgot(since)
         self.warden.ledger.forget(since)
+        self.usher.forgot(since)
         self.rollout.deceived()
         self._fences_may_fall()
 
@@ -283,6 +288,7 @@ class CronReferee(Minutes):
         """When all has been well for a while."""
         self.almanac.judge_remains()
         self.warden.judge_remains()
+        self.usher.judge_remains()
         self.rollout.judge_remains()
 
     def judge_left(self) -> None:

@@ -18,6 +18,7 @@ from dibs.testing.simulation.cron.programs import Program, draw_program, draw_pr
 from dibs.testing.simulation.cron.referee import CronReferee
 from dibs.testing.simulation.cron.rollout import FORGOTTEN_AFTER
 from dibs.testing.simulation.cron.server import CronServer
+from dibs.testing.simulation.cron.submitter import Submitter
 from dibs.testing.simulation.process import Process
 from dibs.testing.simulation.story import Verdicts
 from dibs.testing.simulation.weather import CALM, Weather, draw
@@ -31,12 +32,15 @@ DISASTERS = (
     *("kill", "kill", "leave", "leave", "fleet down"),
 )
 MOST_NODES = 14
+STEPS = 0.3
+"""In so many worlds there are steps."""
 
 
 def play_cron(seed: int, *, weather: Weather | None = None, with_trace: bool = False) -> Verdicts:
     """Run the world of jobs of a seed. The same seed is the same world, to the last message."""
     random, people = Random(seed), Random(f"people of {seed}")
     story = _CronStory(random, people, weather or draw_cron(random), [] if with_trace else None)
+    story.begin_steps(Random(f"orders of {seed}"))
     story.run()
     referee = story.referee
     return Verdicts(seed, story.weather, tuple(referee.faults), referee.counts, tuple(story.trace or ()))
@@ -78,6 +82,7 @@ class _CronStory:
         self.referee.almanac.is_attended = self._is_attended
         self._nodes: list[tuple[Node, Task]] = []
         self._persons: list[tuple[Person, Task]] = []
+        self._submitters: list[tuple[Submitter, Task]] = []
         self._has_healed = self._is_closing = False
 
     def run(self) -> None:
@@ -138,6 +143,8 @@ class _CronStory:
             node.process.heal(well)
         for person, _ in self._persons:
             person.heal(well)
+        for submitter, _ in self._submitters:
+            submitter.process.heal(well)
         self._begin()
         if self._persons and all(person.process.is_dead for person, _ in self._persons):
             self._come(well)
@@ -150,12 +157,16 @@ class _CronStory:
         self._is_closing = True
         for node in self._alive():
             node.told_to_leave(self._random.random())
-        for person, _ in self._persons:
-            person.process.crash()
+        for process, _ in self._others():
+            process.crash()
+
+    def _others(self) -> Sequence[tuple[Process, Task]]:
+        """Who acts on the fleet from outside."""
+        people = [(person.process, task) for person, task in self._persons]
+        return [*people, *((submitter.process, task) for submitter, task in self._submitters)]
 
     def _judge(self) -> None:
-        nodes, persons = [(node.process, task) for node, task in self._nodes], self._persons
-        everybody = [*nodes, *((person.process, task) for person, task in persons)]
+        everybody = [*((node.process, task) for node, task in self._nodes), *self._others()]
         for process, task in everybody:
             if task.error is not None:
                 self.referee.failed(process, task.error)
@@ -164,6 +175,16 @@ class _CronStory:
             process.end()
 
     # People, and what they deploy.
+
+    def begin_steps(self, random: Random) -> None:
+        """In some worlds somebody hands steps to the fleet."""
+        if random.random() < STEPS:
+            self._agenda.at(random.uniform(0, 3), self._submit, random)
+
+    def _submit(self, random: Random) -> None:
+        process = Process("s0", [self._server], DirectLocks(""), self.weather, random, tell=self.referee.told)
+        submitter = Submitter(process, self.referee, random)
+        self._submitters.append((submitter, process.spawn(submitter.run())))
 
     def _begin_people(self, heals_at: float) -> None:
         people, agenda = self._people, self._agenda
