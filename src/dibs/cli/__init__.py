@@ -8,8 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import dibs
-from dibs.cli import demo
-from dibs.errors import ConfigError, StoreUnreachable
+from dibs.cli import demo, serve
+from dibs.cli.codes import INTERRUPTED, exit_code
+from dibs.errors import DibsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,8 +24,6 @@ exit codes:
   78  the configuration makes no sense, such as a store's URL
 """
 
-UNREACHABLE, MISCONFIGURED, INTERRUPTED = 69, 78, 130
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
@@ -36,12 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     try:
         return command(options)
-    except StoreUnreachable as error:
+    except DibsError as error:
         print(f"dibs: {error}", file=sys.stderr)
-        return UNREACHABLE
-    except ConfigError as error:
-        print(f"dibs: {error}", file=sys.stderr)
-        return MISCONFIGURED
+        return exit_code(error)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -62,4 +58,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     demo.describe(commands.add_parser("demo", help=demo.SUMMARY, allow_abbrev=False))
+    serve.describe(commands.add_parser("serve", help=serve.SUMMARY, allow_abbrev=False))
     return parser
