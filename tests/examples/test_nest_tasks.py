@@ -119,6 +119,7 @@ def test_a_killed_worker_s_lock_expires_by_its_ttl_on_redis(server: Server, tmp_
         assert who_got(fleet, "hourly-task") != dead
 
 
+@pytest.mark.thorough
 @on_valkey_9
 def test_a_worker_that_is_paused_in_the_middle_of_a_task_keeps_its_lock(server: Server, tmp_path: Path) -> None:
     with workers(tmp_path, take="3", **redis_at(server.port)) as fleet:
@@ -130,6 +131,7 @@ def test_a_worker_that_is_paused_in_the_middle_of_a_task_keeps_its_lock(server: 
         assert each_ran_alone(fleet.ends())
 
 
+@pytest.mark.thorough
 def test_workers_whose_redis_is_not_there_lock_for_their_own_machine(tmp_path: Path) -> None:
     pytest.importorskip("redis", reason="no redis-py on this machine")
     with (

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.stage import LONG, ROOT
 from tests.examples.fleets import Fleet, environment, one_at_a_time, words_of_the_readme
 from tests.servers.fixtures import on_valkey_9
@@ -128,6 +130,7 @@ def test_a_server_that_knows_only_the_key_excludes_ours(server: Server, tmp_path
         assert server.ask("SET", AUTO_CLOSE, "locked", "PX", "600000", "NX") is None
 
 
+@pytest.mark.thorough
 @on_valkey_9
 def test_a_paused_server_is_not_overtaken(server: Server, tmp_path: Path) -> None:
     with servers(tmp_path, take="3", REDIS_URL=server.url) as fleet:
@@ -139,6 +142,7 @@ def test_a_paused_server_is_not_overtaken(server: Server, tmp_path: Path) -> Non
         assert each_ran_alone(fleet.ends())
 
 
+@pytest.mark.thorough
 @on_valkey_9
 def test_while_redis_is_down_the_jobs_run_on_every_server(private_server: Server, tmp_path: Path) -> None:
     at_once = {"REDIS_URL": private_server.url, "DIBS_PATIENCE": "2s"}

@@ -1,0 +1,1 @@
+"""Orders as workflows whose steps fail, hang and crash, on three pods: what Redisson's locks coordinate elsewhere."""
