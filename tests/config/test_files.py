@@ -138,7 +138,7 @@ def test_windows_editors_are_understood(folder: Path) -> None:
         ('redis.hots = "a"', "key redis.hots: there is no such setting; did you mean redis.host?"),
         ("[workflow.lock]\nwait = 5", "did you mean workflow.lock.wait-time?"),
         ('onoutages = "open"', "did you mean on_outage?"),
-        ("zzzzzzzz = 1", "there are enabled, labels, local_url, mode, namespace, on_outage, patience, redis.database"),
+        ("zzzzzzzz = 1", "there are alert_after_refusals, enabled, labels, local_url, min_replicas, mode, namespace"),
         ("redis = 5", "key redis: there is no such setting"),
         ("[redis.host]\nname = 'a'", "key redis.host.name: there is no such setting"),
         ("[spring.redis]\nhost = 'a'", "key spring.redis.host: there is no such setting; did you mean redis.host?"),

@@ -21,6 +21,7 @@ FROM_A_FILE = {
     "ttl": ("ttl = 7", 7.0),
     "patience": ("patience = '7s'", 7.0),
     "retry_interval": ("redisson.config.singleServerConfig.retryInterval = 500", 0.5),
+    "min_replicas": ("min_replicas = 1", 1),
     "on_outage": ('on_outage = "open"', "open"),
     "local_url": ('local_url = "sqlite:///file.sqlite"', "sqlite:///file.sqlite"),
     "enabled": ("enabled = false", False),
@@ -28,6 +29,7 @@ FROM_A_FILE = {
     "require_shared": ("require_shared = true", True),
     "labels": ('labels = ["gpu", "eu", "gpu"]', ("eu", "gpu")),
     "version": ('version = "1.2"', "1.2"),
+    "alert_after_refusals": ("alert_after_refusals = 7", 7),
     "workflow_enabled": ("workflow.lock.enabled = false", False),
     "workflow_ttl": ("workflow.lock.timeout = 60", 60.0),
     "workflow_wait": ("workflow.lock.wait-time = 5", 5.0),
@@ -37,6 +39,7 @@ FROM_THE_ENVIRONMENT = {
     "namespace": ("DIBS_NAMESPACE", "env", "env"),
     "ttl": ("DIBS_TTL", "8", 8.0),
     "patience": ("DIBS_PATIENCE", "8s", 8.0),
+    "min_replicas": ("DIBS_MIN_REPLICAS", "2", 2),
     "on_outage": ("DIBS_ON_OUTAGE", "local", "local"),
     "local_url": ("DIBS_LOCAL_URL", "memory://env", "memory://env"),
     "enabled": ("DIBS_ENABLED", "on", True),
@@ -44,6 +47,7 @@ FROM_THE_ENVIRONMENT = {
     "require_shared": ("DIBS_REQUIRE_SHARED", "no", False),
     "labels": ("DIBS_LABELS", "gpu, arm", ("arm", "gpu")),
     "version": ("DIBS_VERSION", " 2024.1-rc1 ", "2024.1-rc1"),
+    "alert_after_refusals": ("DIBS_ALERT_AFTER_REFUSALS", " 8 ", 8),
     "workflow_enabled": ("WORKFLOW_LOCK_ENABLED", "true", True),
     "workflow_ttl": ("WORKFLOW_LOCK_TIMEOUT", "1m30s", 90.0),
     "workflow_wait": ("WORKFLOW_LOCK_WAIT_TIME", "2.5", 2.5),
@@ -52,9 +56,11 @@ BY_ARGUMENT = {
     "url": ("memory://argument", "memory://argument"),
     "namespace": ("argument", "argument"),
     "ttl": (timedelta(seconds=9), 9.0),
+    "min_replicas": (3, 3),
     "on_outage": ("skip", "skip"),
     "enabled": (False, False),
     "mode": ("shadow", "shadow"),
+    "alert_after_refusals": (9, 9),
 }
 
 

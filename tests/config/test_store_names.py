@@ -14,6 +14,7 @@ import redis.connection
 
 import dibs
 from dibs import ConfigError
+from dibs.config.urls import Login, with_login
 from dibs.events import ChoseEmbedded
 from dibs.testing.contract import Diary
 from tests.config.conftest import Settled
@@ -228,3 +229,17 @@ def test_a_wrong_url_is_told_with_its_source_and_without_its_password(
     for said in (str(told.value), str(told_again.value), caplog.text):
         assert "hunter2" not in said
         assert "ter2" not in said
+
+
+def test_a_password_that_is_said_apart_is_for_all_servers_of_a_quorum() -> None:
+    login = Login("app", "p,w", 2)
+    assert with_login("redlock://a:1,b:2/7,c:3", login) == "redlock://app:p%2Cw@a:1/2,b:2/7,c:3"
+    assert with_login("redlock://a:1/4,b:2", Login(None, "x")) == "redlock://:x@a:1/4,b:2"
+
+
+def test_who_we_are_to_a_service_of_sentinels_or_a_cluster_may_be_said_apart() -> None:
+    login = Login("app", "p,w", 2)
+    assert with_login("redis+sentinel://a:1,b:2/mymaster", login) == "redis+sentinel://app:p%2Cw@a:1,b:2/mymaster/2"
+    assert with_login("valkeys+sentinel://a/m/7", Login(None, "x")) == "valkeys+sentinel://:x@a/m/7"
+    assert with_login("redis+cluster://a:1,b:2", Login("app", "x", 0)) == "redis+cluster://app:x@a:1,b:2"
+    assert with_login("valkey+embedded://", login) == "valkey+embedded://"

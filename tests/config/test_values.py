@@ -58,6 +58,8 @@ A_TTL = "give a duration from 100ms to 7d"
         ("DIBS_LABELS", "gpu,,eu", "a label needs at least one character; say them as 'gpu,eu'"),
         ("DIBS_LABELS", "big gpu", "a label may hold no blanks and no commas"),
         ("DIBS_VERSION", "1\x002", "a version may hold no control or invisible characters"),
+        ("DIBS_ALERT_AFTER_REFUSALS", "-1", "give a whole number, 0 for none"),
+        ("DIBS_ALERT_AFTER_REFUSALS", "often", "give a whole number, 0 for none"),
     ],
 )
 def test_a_variable_that_makes_no_sense_is_refused(settled: Settled, variable: str, value: str, right: str) -> None:
@@ -86,6 +88,8 @@ def test_a_variable_that_makes_no_sense_is_refused(settled: Settled, variable: s
         ("labels = 5", "labels", "5", "labels are text, not int"),
         ('labels = ["gpu", 5]', "labels", "['gpu', 5]", "a label is text, not int"),
         ("version = 1.2", "version", "1.2", "a version is text, not float (in a file, put it in quotes)"),
+        ("alert_after_refusals = true", "alert_after_refusals", "True", "give a whole number, 0 for none"),
+        ("alert_after_refusals = 2.5", "alert_after_refusals", "2.5", "give a whole number, 0 for none"),
         ("url = 5", "url", "***", "name a store by its URL"),
         ('url = " "', "url", "***", "name a store by its URL"),
         ("redis.password = 12345", "redis.password", "***", "give text (in a file, in quotes)"),
