@@ -1,0 +1,49 @@
+"""Where a lock is kept in a cluster: counter and index are one for each slot."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from dibs.model.names import is_tagged
+from dibs.stores.redis.cluster.slots import slot_of, tags
+from dibs.stores.redis.keys import REMEMBERED, Keys, around
+from dibs.stores.redis.resp import bulks, encode
+
+
+class ClusterKeys(Keys):
+    """The keys of one namespace."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__(namespace)
+        self.slot = lru_cache(REMEMBERED)(self._slot)
+        self.shared_at = lru_cache(REMEMBERED)(self._shared_at)
+        self.home = slot_of(f"{self.prefix}~fence".encode())
+        """Where jobs are."""
+        self.counts_at = slot_of(self.counts.encode())
+        self._slots = f"{self._beside_counter}~slots"
+
+    def each_of(self, name: str) -> bytes:
+        text = f"{self.prefix}{name}"
+        key = text.encode()
+        return key.join(around(len(key), is_tagged(text)))
+
+    def index_at(self, slot: int) -> bytes:
+        """Of the locks of one slot."""
+        return bulks((f"{self.prefix}~index{{{tags()[slot]}}}".encode(),))
+
+    def use(self, slot: int) -> bytes:
+        """The command that notes that there are locks in a slot, for whoever lists them."""
+        return encode("SADD", self._slots, str(slot))
+
+    def used(self) -> bytes:
+        """The command that tells in which slots there are any."""
+        return encode("SMEMBERS", self._slots)
+
+    def _of(self, name: str) -> bytes:
+        return self.each_of(name) + self.shared_at(self.slot(name))
+
+    def _slot(self, name: str) -> int:
+        return slot_of(f"{self.prefix}{name}".encode())
+
+    def _shared_at(self, slot: int) -> bytes:
+        return bulks((f"{self.prefix}~fence{{{tags()[slot]}}}".encode(),)) + self.index_at(slot)

@@ -1,0 +1,187 @@
+"""The lines to a cluster: one to each master that is asked something, as to a server of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.request import PATIENCE
+from dibs.ports.store import Reply
+from dibs.stores.redis.aio import RedisLine
+from dibs.stores.redis.blocking import RedisWire
+from dibs.stores.redis.cluster.dialect import At, Listing
+from dibs.stores.redis.cluster.routes import Routes, list_all
+from dibs.stores.redis.dialogue import Heard
+
+if TYPE_CHECKING:
+    from dibs.ports.wire import Ear
+    from dibs.stores.redis.cluster.place import Address
+    from dibs.stores.redis.cluster.shards import Shards
+
+
+class ClusterWire:
+    """The line for threads."""
+
+    def __init__(self, shards: Shards, channel: str, ear: Ear, now: Callable[[], float]) -> None:
+        self.channel, self._ear, self._now = channel, ear, now
+        self._shards, self._routes = shards, Routes(shards, channel)
+        self._changing, self._wires = threading.Lock(), dict["Address", RedisWire]()
+        self._is_closed = False
+        shards.join(self)
+
+    def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
+        data, at = words
+        if isinstance(at, Listing):
+            return self._listed(words, within)
+        give_up_at = self._now() + within
+        address = self._shards.found(at.slot, within)
+        try:
+            wire = self._wire(address)
+            reply = wire.send((self._routes.words(data, address),), node, give_up_at - self._now())
+        except StoreUnreachable as trouble:
+            self._routes.doubt(at, trouble)
+            raise
+        if at.use is not None:
+            self._routes.note_use(at, self.post)
+        return reply
+
+    def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
+        data, at = words
+        if isinstance(at, Listing):
+            list_all(at, self.post, heard)
+            return
+        address = self._shards.master(at.slot)
+        if address is None:  # whoever posts something does not wait
+            self._shards.look()
+            heard(StoreRefused.unconnected(self._shards.place.shown, after=0.0))
+            return
+        try:
+            wire = self._wire(address)
+        except StoreRefused as refusal:
+            heard(refusal)
+            return
+        wire.post((self._routes.words(data, address),), node, partial(_heard, self._routes, at, heard))
+
+    def sleeper(self) -> None:
+        return None
+
+    def close(self) -> None:
+        with self._changing:
+            self._is_closed, wires = True, list(self._wires.values())
+        for wire in wires:
+            wire.close()
+        self._shards.leave(self)
+
+    def moved(self) -> None:
+        """Whoever is no master any more is not asked again, and whoever waits asks the new one."""
+        masters = self._shards.masters()
+        with self._changing:
+            gone = [self._wires.pop(address) for address in list(self._wires) if address not in masters]
+        for wire in gone:
+            wire.close()
+        self._ear.ask_again()
+
+    def _wire(self, address: Address) -> RedisWire:
+        wire = self._wires.get(address)
+        if wire is not None:
+            return wire
+        with self._changing:
+            if self._is_closed:
+                raise StoreRefused.hung_up(self._shards.place.shown)
+            if address not in self._wires:
+                endpoint = self._shards.place.at(address)
+                self._wires[address] = RedisWire(endpoint, self._routes.channel(address), self._ear, self._now)
+            return self._wires[address]
+
+    def _listed(self, words: Sequence[Any], within: float) -> Reply:
+        give_up_at = self._now() + within
+        self._shards.found(words[1].home, within)
+        answers: SimpleQueue[Reply | StoreUnreachable] = SimpleQueue()
+        self.post(words, 0, answers.put)
+        try:
+            answer = answers.get(timeout=max(give_up_at - self._now(), 0.0))
+        except Empty:
+            raise StoreUnreachable(self._shards.place.shown, after=within) from None
+        if isinstance(answer, StoreUnreachable):
+            raise answer
+        return answer
+
+
+class ClusterLine:
+    """The line of an event loop."""
+
+    def __init__(self, shards: Shards, channel: str, ear: Ear, now: Callable[[], float]) -> None:
+        self.channel, self._ear, self._now = channel, ear, now
+        self._shards, self._routes = shards, Routes(shards, channel)
+        self._loop, self._lines = asyncio.get_running_loop(), dict["Address", RedisLine]()
+        self._early: list[tuple[Sequence[Any], int, Heard]] = []
+        self._finding: asyncio.Task[None] | None = None
+        self._is_closed = False
+        shards.join(self)
+
+    def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
+        data, at = words
+        if isinstance(at, Listing):
+            list_all(at, self.post, heard)
+            return
+        address = self._shards.master(at.slot)
+        if self._is_closed:
+            heard(StoreRefused.hung_up(self._shards.place.shown))
+        elif address is None:
+            self._early.append((words, node, heard))
+            self._finding = self._finding or self._loop.create_task(self._find(at.slot), name="dibs-line")
+        else:
+            said = (self._routes.words(data, address),)
+            self._line(address).post(said, node, partial(_heard, self._routes, at, heard))
+            if at.use is not None:
+                self._routes.note_use(at, self.post)
+
+    def close(self) -> None:
+        self._is_closed = True
+        for line in list(self._lines.values()):
+            line.close()
+        self._shards.leave(self)
+
+    def moved(self) -> None:
+        """The same as for threads. Any thread may say so."""
+        with suppress(RuntimeError):  # the loop was closed
+            self._loop.call_soon_threadsafe(self._settle)
+
+    def _settle(self) -> None:
+        masters = self._shards.masters()
+        for address in [address for address in self._lines if address not in masters]:
+            self._lines.pop(address).close()
+        if not self._is_closed:
+            self._ear.ask_again()
+
+    async def _find(self, slot: int) -> None:
+        trouble: StoreUnreachable | None = None
+        try:
+            await asyncio.to_thread(self._shards.found, slot, PATIENCE)
+        except StoreUnreachable as error:
+            trouble = error
+        finally:
+            self._finding, early, self._early = None, self._early, []
+        for words, node, heard in early:
+            if trouble is not None:
+                heard(trouble)
+            else:
+                self.post(words, node, heard)
+
+    def _line(self, address: Address) -> RedisLine:
+        if address not in self._lines:
+            endpoint = self._shards.place.at(address)
+            self._lines[address] = RedisLine(endpoint, self._routes.channel(address), self._ear, self._now)
+        return self._lines[address]
+
+
+def _heard(routes: Routes, at: At, heard: Heard, outcome: Reply | StoreUnreachable) -> None:
+    if isinstance(outcome, StoreUnreachable):
+        routes.doubt(at, outcome)
+    heard(outcome)

@@ -1,0 +1,97 @@
+"""What both colours share on their way to a cluster: who is asked, what a redirection says, how all are asked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.ports.store import Reply
+from dibs.stores.redis.cluster.dialect import At, Listing
+from dibs.stores.redis.dialogue import Heard
+
+if TYPE_CHECKING:
+    from dibs.stores.redis.cluster.place import Address
+    from dibs.stores.redis.cluster.shards import Shards
+
+Post = Callable[[Sequence[Any], int, Heard], None]
+
+LOST = ("CLUSTERDOWN", "READONLY", "MASTERDOWN", "LOADING", "ASK", "TRYAGAIN")
+"""What a server says of whose slots somebody should be asked anew."""
+
+
+class Routes:
+    """One client's."""
+
+    def __init__(self, shards: Shards, channel: str) -> None:
+        self._shards, self._channel = shards, channel.encode()
+        self._channels: dict[Address, bytes] = {}
+        self._used: set[int] = set()
+        self._naming = threading.Lock()
+
+    def channel(self, address: Address) -> str:
+        """Where we are told things by this server alone: what one says, the others repeat, and too late."""
+        return self._own(address).decode()
+
+    def words(self, data: bytes, address: Address) -> bytes:
+        """What to say to it, that is the same for all but for the channel."""
+        return data.replace(self._channel, self._channels.get(address) or self._own(address))
+
+    def _own(self, address: Address) -> bytes:
+        with self._naming:
+            if address not in self._channels:
+                self._channels[address] = self._channel[:-4] + b"%04x" % len(self._channels)
+            return self._channels[address]
+
+    def note_use(self, at: At, post: Post) -> None:
+        """There are locks in this slot: whoever lists them should look there."""
+        if at.use is not None and at.slot not in self._used:
+            self._used.add(at.slot)
+
+            def heard(outcome: Reply | StoreUnreachable) -> None:
+                if isinstance(outcome, StoreUnreachable):
+                    self._used.discard(at.slot)
+
+            post((at.use, At(at.home)), 0, heard)
+
+    def doubt(self, at: At, trouble: StoreUnreachable) -> None:
+        """A server has not done it: perhaps it is the wrong one."""
+        said, *more = trouble.why.split(" ")
+        if isinstance(trouble, StoreRefused) and said == "MOVED" and len(more) > 1:
+            host, _, port = more[1].rpartition(":")
+            known = self._shards.master(at.slot)
+            self._shards.redirect(int(more[0]), (host or (known[0] if known else ""), int(port)))
+        elif trouble.is_outage or said in LOST:
+            self._shards.look()
+
+
+def list_all(listing: Listing, post: Post, heard: Heard) -> None:
+    """Ask every slot in which there are locks; all answers, or the first that could not be had."""
+
+    def used(outcome: Reply | StoreUnreachable) -> None:
+        if isinstance(outcome, StoreUnreachable):
+            heard(outcome)
+            return
+        slots = [int(slot) for slot in outcome.value]
+        left, answers = len(slots), list[Any]()
+        if not slots:
+            heard(Reply(answers))
+
+        def told(outcome: Reply | StoreUnreachable) -> None:
+            nonlocal left
+            if left <= 0:
+                return
+            left -= 1
+            if isinstance(outcome, StoreUnreachable):
+                left = 0
+                heard(outcome)
+                return
+            answers.append(outcome.value)
+            if left == 0:
+                heard(Reply(answers))
+
+        for slot in slots:
+            post((listing.of(slot), At(slot)), 0, told)
+
+    post((listing.used, At(listing.home)), 0, used)

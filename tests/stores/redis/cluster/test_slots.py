@@ -1,0 +1,60 @@
+"""Which slot a lock is in, and how a cluster is named."""
+
+from __future__ import annotations
+
+import pytest
+
+import dibs
+from dibs import ConfigError
+from dibs.stores.redis.cluster.keys import ClusterKeys
+from dibs.stores.redis.cluster.place import place_of
+from dibs.stores.redis.cluster.slots import SLOTS, slot_of, tags
+from tests.servers.cluster import Cluster
+
+NAMES = ["a", "orders:{42}", "orders:{42}:7", "a{b", "zürich", "x" * 200, "{shop}"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_key_is_where_the_servers_say(shared_cluster: Cluster, name: str) -> None:
+    key = f"dibs:{name}"
+    assert slot_of(key.encode()) == shared_cluster.servers[0].ask("CLUSTER", "KEYSLOT", key)
+
+
+def test_each_slot_has_a_tag_that_is_in_it() -> None:
+    assert [slot_of(f"dibs:~fence{{{tag}}}".encode()) for tag in tags()] == list(range(SLOTS))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_keys_of_a_lock_are_in_one_slot(name: str) -> None:
+    keys = ClusterKeys("dibs")
+    words = keys.of(name) + keys.memo_of(name)
+    found = {slot_of(word) for word in words.split(b"\r\n") if word.startswith((b"dibs:", b"{dibs:"))}
+    assert found == {keys.slot(name)}
+
+
+def test_a_url_names_some_of_its_servers() -> None:
+    place = place_of("redis+cluster://app:s%2Fcret@one:1,two,[::1]:3?socket_keepalive=yes")
+    assert place.seeds == [("one", 1), ("two", 6379), ("::1", 3)]
+    assert place.shown == "redis+cluster://one:1,two:6379,::1:3"
+    assert place.options == {"username": "app", "password": "s/cret", "socket_keepalive": True}
+    assert "cret" not in repr(place)
+    assert place_of("valkeys+cluster://one/").tls
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis+cluster://",
+        "redis+cluster:///",
+        "redis+cluster://one/1",
+        "redis+cluster://one:x",
+        "redis+cluster://one,,two",
+        "redis+cluster://:hunter2@one?no_such_option=1",
+        "redis+cluster://:hunter2@one?socket_timeout=x",
+        "redis+cluster://:hunter2@one?min_replicas=1",
+    ],
+)
+def test_what_names_no_cluster_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        dibs.connect(url)
+    assert "hunter2" not in str(refused.value)
