@@ -1,4 +1,4 @@
-"""`make model`: let TLC try every configuration of DibsLock.tla, and print one line for each.
+"""`make model`: let TLC try every configuration of DibsLock.tla and FRed.tla, and print one line for each.
 
 A configuration bounds the world and may plant a mistake. Without one every invariant must hold; with one
 the invariant it names must be broken, or the model could not see that mistake.
@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
+from typing import cast
 
 HERE = Path(__file__).resolve().parent
 OUTPUTS = HERE.parent / "build" / "model"
@@ -51,6 +52,16 @@ BOUNDS: Mapping[str, Value] = {
 }
 """What a configuration starts from; each says where it differs."""
 
+SEVERAL: Mapping[str, Value] = {
+    "Clients": ("a", "b", "c"),
+    "Nodes": ("n1", "n2", "n3"),
+    "Nobody": "Nobody",
+    "Floors": (0, 2),
+    "MaxLeap": 1,
+    "MaxForget": 0,
+}
+"""The same for several servers."""
+
 CALM: Mapping[str, Value] = {"NA": 99, "MaxCut": 0}
 ONE_ASK: Mapping[str, Value] = {**CALM, "MaxAsk": 0}
 TWO_LINES: Mapping[str, Value] = {**CALM, "Conns": (1, 2)}
@@ -71,6 +82,7 @@ class Configuration:
     invariants: Sequence[str] = INVARIANTS
     symmetry: str = "Sym"
     is_slow: bool = False
+    module: str = "DibsLock.tla"
 
     def text(self) -> str:
         """The configuration in TLC's own words."""
@@ -79,6 +91,20 @@ class Configuration:
         lines += [f"  {name} = {_tla(value)}" for name, value in constants.items()]
         lines += [f"SYMMETRY {self.symmetry}", "VIEW View", f"INVARIANTS {' '.join(self.invariants)}", ""]
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum(Configuration):
+    """One world of several servers, of which a majority decides."""
+
+    module: str = "FRed.tla"
+
+    def text(self) -> str:
+        constants = {**SEVERAL, **self.bounds, "V": tuple(f'"{variant}"' for variant in self.variants)}
+        names = [*cast("tuple[str, ...]", constants["Clients"]), *cast("tuple[str, ...]", constants["Nodes"])]
+        lines = ["SPECIFICATION Spec", "CONSTANTS " + " ".join(f"{name} = {name}" for name in (*names, "Nobody"))]
+        lines += [f"  {name} = {_tla(value)}" for name, value in constants.items()]
+        return "\n".join([*lines, "SYMMETRY Sym", "INVARIANTS Rise", ""])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +156,19 @@ MUST_BREAK = (
     Configuration("wakeshort", TWO_TTLS, (), "W", symmetry="Sym2"),
 )
 
-CONFIGURATIONS = {configuration.name: configuration for configuration in (*MUST_HOLD, *MUST_BREAK)}
+FORGETS: Mapping[str, Value] = {"MaxForget": 1, "Floors": (0,), "MaxLeap": 0}
+QUORUM = (
+    Quorum("q_durable", {"Floors": (0,)}),
+    Quorum("q_floors", {"MaxLeap": 0}, is_slow=True),
+    Quorum("q_born2", {**FORGETS, "Clients": ("a", "b"), "MaxForget": 2}, ("born",)),
+    Quorum("q_born", FORGETS, ("born",), is_slow=True),
+    Quorum("q_onephase", {}, ("onephase",), "Rise"),
+    Quorum("q_lax", {"Floors": (0,)}, ("lax",), "Rise"),
+    Quorum("q_lossy", FORGETS, ("lossy",), "Rise"),
+    Quorum("q_early", {**FORGETS, "Clients": ("a", "b")}, ("born", "early"), "Rise"),
+)
+
+CONFIGURATIONS = {each.name: each for each in (*MUST_HOLD, *MUST_BREAK, *QUORUM)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -199,7 +237,7 @@ def _finding(configuration: Configuration, command: Sequence[str], limit: float)
     with TemporaryDirectory(prefix="dibs-model-") as folder:
         written = Path(folder, f"{configuration.name}.cfg")
         written.write_text(configuration.text())
-        words = [*command, "-metadir", folder, "-config", str(written), "DibsLock.tla"]
+        words = [*command, "-metadir", folder, "-config", str(written), configuration.module]
         output, is_late = _output(words, limit)
     return Finding("too slow" if is_late else _found(output), _states(output), monotonic() - began_at, output)
 

@@ -1,0 +1,278 @@
+"""All servers of a quorum as one process sees them: who is there, what their clocks say, what they are still owed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.model.asks import Leave, Push
+from dibs.model.quorum import HEADROOM, headroom, jitter, majority, proposal
+from dibs.ports.store import Command, Reply
+
+if TYPE_CHECKING:
+    from dibs.ports.wire import Ear, Line
+    from dibs.stores.quorum.election import Election
+    from dibs.stores.quorum.node import NodeStore
+
+NODE_PATIENCE = 0.25
+"""How long one server may keep the others waiting; who is silent for longer is not waited for until it speaks again."""
+PROBE = 0.25
+"""How often one that is away is asked whether it is back."""
+MOST_OWED = 10_000
+MOST_REFUSALS = 3
+MOST_KNOWN = 10_000
+
+Debt: TypeAlias = "tuple[NodeStore, str, Leave]"
+"""What one of them is still to be told, about which lock."""
+Told = Callable[[int, Any], None]
+"""Who is told what a server has answered, or that it did not."""
+
+
+class Node:
+    """One server, as far as we know it."""
+
+    ahead: float | None = None
+    """The latest that its clock can say, less ours; `None` before its first answer."""
+    knows_scripts = is_down = is_naming = is_ripe = False
+    waiting, silent_since, probe_at, name_at = 0, 0.0, 0.0, 0.0
+    refusals = 0
+    """How often in a row it has said that it does nothing just now."""
+
+    def __init__(self, number: int, line: Line) -> None:
+        self.number, self.line = number, line
+        self.owed: dict[tuple[str, int | None], Debt] = {}
+
+    def is_away(self, now: float) -> bool:
+        """Whether it is not worth waiting for."""
+        return self.is_down or (self.waiting > 0 and now - self.silent_since > NODE_PATIENCE)
+
+
+class Council:
+    """The servers, and what is between us and them. Safe for many threads: lines may answer on any."""
+
+    def __init__(self, server: str, ear: Ear, now: Callable[[], float], tongue: NodeStore) -> None:
+        self.server, self.now, self._ear, self._tongue = server, now, ear, tongue
+        self.lock = RLock()
+        self.nodes: Sequence[Node] = ()
+        self.decided: deque[tuple[Callable[[Reply | StoreUnreachable], None], Reply | StoreUnreachable]] = deque()
+        """What came of ballots, and whom to tell."""
+        self.wakes: dict[str, set[int]] = {}
+        self.splits: dict[str, int] = {}
+        self.asked: dict[str, Election] = {}
+        """The last election of each owner who may still have to leave."""
+        self._last_fence, self._headroom = 0, HEADROOM
+        self._ahead = 0.0
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def need(self) -> int:
+        return majority(len(self.nodes))
+
+    # Who is there.
+
+    def present(self) -> list[Node]:
+        """Those that are worth asking; the others are asked whether they are back."""
+        now = self.now()
+        here = list[Node]()
+        for node in self.nodes:
+            if node.is_away(now):
+                self._probe(node, now)
+            else:
+                here.append(node)
+        return here
+
+    def ask(self, node: Node, command: Command[Any], told: Told) -> None:
+        """Send it to one of them; `told` hears what comes of it, if anything does."""
+        if not node.knows_scripts:
+            node.knows_scripts = True
+            for introduction in self._tongue.introduction():
+                self._send(node, introduction, _ignored)
+        self._send(node, command, told)
+
+    def _send(self, node: Node, command: Command[Any], told: Told) -> None:
+        now = self.now()
+        if not node.waiting:
+            node.silent_since = now
+        node.waiting += 1
+        node.line.post(command.words, 0, partial(self._hear, node, command.read, told, now))
+
+    def _hear(
+        self,
+        node: Node,
+        read: Callable[[Any], Any],
+        told: Told,
+        asked_at: float,
+        outcome: Reply | StoreUnreachable,
+    ) -> None:
+        with self.lock:
+            self._take(node, read, told, asked_at, outcome)
+        self.tell()
+
+    def tell(self) -> None:
+        """Pass on what was decided; not before the lock is free, as whoever hears of it may do anything."""
+        while self.decided:
+            try:
+                heard, outcome = self.decided.popleft()
+            except IndexError:  # another thread was quicker
+                return
+            heard(outcome)
+
+    def _take(
+        self,
+        node: Node,
+        read: Callable[[Any], Any],
+        told: Told,
+        asked_at: float,
+        outcome: Reply | StoreUnreachable,
+    ) -> None:
+        node.waiting -= 1
+        if isinstance(outcome, Reply):
+            node.is_down, node.silent_since, node.refusals = False, self.now(), 0
+            if outcome.at is not None:
+                node.ahead = outcome.at - asked_at
+            told(node.number, self._read(read, outcome))
+            if node.owed:
+                self._pay(node)
+            return
+        if outcome.why.startswith("NOSCRIPT"):
+            node.knows_scripts = False
+        elif outcome.is_outage or not isinstance(outcome, StoreRefused):
+            node.is_down = True
+        told(node.number, outcome)
+        if node.owed and isinstance(outcome, StoreRefused) and node.refusals < MOST_REFUSALS:
+            node.refusals += 1
+            self.ask(node, self._tongue.time(), _ignored)
+
+    def _read(self, read: Callable[[Any], Any], reply: Reply) -> Any:
+        try:
+            return read(reply.value)
+        except Exception as error:  # noqa: BLE001 - a reply nobody can read is one server's trouble, not the wire's
+            why = f"it said what cannot be read: {error!r}"
+            return StoreUnreachable(self.server, after=0.0, why=why, is_outage=False)
+
+    def _probe(self, node: Node, now: float) -> None:
+        if now >= node.probe_at:
+            node.probe_at = now + PROBE
+            self.ask(node, self._tongue.time(), _ignored)
+
+    # What their clocks say. The quorum's own time is what most of them say.
+
+    def note_time(self) -> float:
+        """By how much the quorum's clock is ahead of ours, as far as is known by now."""
+        known = sorted(node.ahead for node in self.nodes if node.ahead is not None)
+        if known:
+            self._ahead = known[(len(known) - 1) // 2]
+        return self._ahead
+
+    def at(self, node: Node, moment: float) -> float:
+        """A moment of the quorum's time, as this server's clock has it."""
+        return moment if node.ahead is None else moment - self.note_time() + node.ahead
+
+    def floor(self, seen: int) -> int:
+        """What the fences of the next election are to be above."""
+        ahead = max((node.ahead for node in self.nodes if node.ahead is not None), default=0.0)
+        latest = self.now() + ahead
+        floor = proposal(latest_clock=latest, headroom=self._headroom, seen=seen, last=self._last_fence)
+        self._last_fence = floor + 1
+        return floor
+
+    def note_agreed(self, floor: int, fence: int) -> None:
+        """Which fence was the highest of those that were given, above this floor."""
+        self._headroom = headroom(self._headroom, floor=floor, fence=fence)
+
+    def note_fence(self, fence: int) -> None:
+        """One has given it: what is asked for from now on is to be above, or it could not be told from this."""
+        self._last_fence = max(self._last_fence, fence)
+
+    # What they are owed.
+
+    def leave(self, node: Node, store: NodeStore, name: str, leave: Leave) -> None:
+        """Take back from one of them what it has of an owner."""
+        self.say_goodbye(node, (store, name, leave), store.leave(name, leave), _ignored)
+
+    def say_goodbye(self, node: Node, debt: Debt, command: Command[Any], told: Told) -> None:
+        """The same, in words that are there already; what it does not answer it is told again."""
+
+        def answered(number: int, answer: Any) -> None:
+            if isinstance(answer, StoreUnreachable):
+                self.owe(node, *debt)
+            told(number, answer)
+
+        self.ask(node, command, answered)
+
+    def owe(self, node: Node, store: NodeStore, name: str, leave: Leave) -> None:
+        """It is to be told when it is back."""
+        node.owed[leave.owner, leave.fence] = store, name, leave
+        if len(node.owed) > MOST_OWED:
+            node.owed.pop(next(iter(node.owed)))
+        self._probe(node, self.now())  # it may be back already
+
+    def _pay(self, node: Node) -> None:
+        owed, node.owed = node.owed, {}
+        for store, name, leave in owed.values():
+            self.leave(node, store, name, leave)
+
+    # What they tell unasked.
+
+    def know(self, owner: str, election: Election) -> None:
+        """Whatever becomes of this election, its owner may have to leave. One before it is over."""
+        before = self.asked.pop(owner, None)
+        if before is not None:
+            before.close(election.not_after)
+            election.inherit(before)
+        self.asked[owner] = election
+        if len(self.asked) > MOST_KNOWN:
+            self.asked.pop(next(iter(self.asked)))
+
+    def forget(self, owner: str) -> Election | None:
+        """It waits and holds no more; gives its last election."""
+        self.wakes.pop(owner, None)
+        self.splits.pop(owner, None)
+        return self.asked.pop(owner, None)
+
+    def told(self, number: int, push: Push, asked_at: float) -> None:
+        """A server has told something. Who is woken by a majority asks at once; by fewer, it may not be its turn."""
+        if push.kind != "woken":
+            self._ear.deliver(push, asked_at)
+            return
+        with self.lock:
+            wakes = self.wakes.get(push.owner)
+            if wakes is None or number in wakes:
+                return
+            wakes.add(number)
+            times = len(wakes)
+        if times in (1, self.need):
+            within = 0.0 if times == self.need else jitter(2, push.owner)
+            self._ear.deliver(Push(push.channel, push.owner, 0, "woken", within), asked_at)
+
+    def ask_again(self, number: int) -> None:
+        """The line to a server was made anew: it is told what it is owed, and pushes of its may have been missed."""
+        with self.lock:
+            node = self.nodes[number]
+            node.is_down = False
+            self._pay(node)
+        self._ear.ask_again()
+
+
+class NodeEar:
+    """Hears what one server tells, and passes it on."""
+
+    def __init__(self, council: Council, number: int) -> None:
+        self._council, self._number = council, number
+
+    def deliver(self, push: Push, asked_at: float) -> None:
+        self._council.told(self._number, push, asked_at)
+
+    def ask_again(self) -> None:
+        self._council.ask_again(self._number)
+
+
+def _ignored(_number: int, _answer: object) -> None:
+    """Nobody waits for it."""

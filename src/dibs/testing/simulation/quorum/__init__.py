@@ -1,0 +1,1 @@
+"""Worlds of several servers, of which a majority decides."""
