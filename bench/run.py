@@ -8,13 +8,14 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import awake, embedded, history, table, targets
+from bench import awake, embedded, history, quorum, table, targets
 from bench.crew import preload
 from bench.cron import scenarios as cron
 from bench.redis import scenarios
 from bench.section import Section
 
-PARTS = EMBEDDED, REDIS, CRON, HISTORY = "embedded", "redis", "cron", "history"
+PARTS = ("embedded", "redis", "topologies", "quorum", "cron", "history")
+EMBEDDED, REDIS, TOPOLOGIES, QUORUM, CRON, HISTORY = PARTS
 COMMAND = "make bench ARGS=--write"
 PRELOADED = ("bench.processes", "bench.redis.idle", "bench.redis.contending", "bench.redis.cycling", "redis.asyncio")
 """What the processes of a crew need, most of them."""
@@ -43,7 +44,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="one part of it: what needs no server, locks on Redis, jobs by the clock, or long histories",
+        help="one part of it: what needs no server, locks on Redis, its topologies or a quorum, jobs, or histories",
     )
     parser.add_argument("--write", action="store_true", help="also write the table to bench/RESULTS.md")
     options = parser.parse_args(argv)
@@ -60,8 +61,14 @@ def _leave(*_: object) -> None:
 def _section(part: str, *, is_quick: bool) -> Section:
     if part == EMBEDDED:
         return embedded.section(embedded.QUICK if is_quick else embedded.FULL)
+    if part == TOPOLOGIES:
+        from bench import topologies  # noqa: PLC0415 - it takes redis-py, which need not be there
+
+        return topologies.section(topologies.QUICK if is_quick else topologies.FULL)
     if part == HISTORY:
         return history.section(history.QUICK if is_quick else history.FULL)
+    if part == QUORUM:
+        return quorum.section(quorum.QUICK if is_quick else quorum.FULL)
     if part == CRON:
         return cron.section(cron.QUICK if is_quick else cron.FULL)
     return scenarios.section(scenarios.QUICK if is_quick else scenarios.FULL)

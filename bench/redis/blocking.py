@@ -59,7 +59,7 @@ def _sherlock(port: int, crowd: int) -> Iterator[Locks]:
 def _redlock_py(port: int, crowd: int) -> Iterator[Locks]:
     servers = [{"host": HOST, "port": port, "max_connections": crowd + SPARE}]
     manager = import_module("redlock").Redlock(servers, retry_count=PATIENCE)
-    yield lambda key: _RedlockPy(manager, key)
+    yield lambda key: RedlockPy(manager, key)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def _raw(port: int, crowd: int) -> Iterator[Locks]:
         yield locks
 
 
-class _RedlockPy:
+class RedlockPy:
     """Its two calls, as one thing to enter and to leave."""
 
     __slots__ = ("_key", "_lock", "_manager")

@@ -41,13 +41,18 @@ def with_tasks(contender: str, port: int, tasks: int, span: float, number: int, 
 
     async def live() -> Cycles:
         async with aio.OPENERS[contender](port, tasks) as locks:
-            await _run_tasks(locks, tasks, "warm-up", span * WARM_UP)
-            gc.collect()
-            used, began = time.process_time(), time.perf_counter()
-            waits = await _run_tasks(locks, tasks, "cycle", span)
-            return Cycles.of(waits, elapsed=time.perf_counter() - began, used=time.process_time() - used)
+            return await cycles_of_tasks(locks, tasks, span)
 
     return asyncio.run(live())
+
+
+async def cycles_of_tasks(locks: aio.Locks, tasks: int, span: float) -> Cycles:
+    """So many of them, once they are warm."""
+    await _run_tasks(locks, tasks, "warm-up", span * WARM_UP)
+    gc.collect()
+    used, began = time.process_time(), time.perf_counter()
+    waits = await _run_tasks(locks, tasks, "cycle", span)
+    return Cycles.of(waits, elapsed=time.perf_counter() - began, used=time.process_time() - used)
 
 
 async def _run_tasks(locks: aio.Locks, tasks: int, name: str, span: float) -> Sequence[float]:
@@ -68,11 +73,16 @@ async def _run_tasks(locks: aio.Locks, tasks: int, name: str, span: float) -> Se
 def with_threads(contender: str, port: int, threads: int, span: float, number: int, meet: Meet) -> Cycles:
     """A part: so many threads on one client."""
     with blocking.OPENERS[contender](port, threads) as locks:
-        _run_threads(locks, threads, "warm-up", span * WARM_UP)
-        gc.collect()
-        used, began = time.process_time(), time.perf_counter()
-        waits = _run_threads(locks, threads, "cycle", span)
-        return Cycles.of(waits, elapsed=time.perf_counter() - began, used=time.process_time() - used)
+        return cycles_of_threads(locks, threads, span)
+
+
+def cycles_of_threads(locks: blocking.Locks, threads: int, span: float) -> Cycles:
+    """So many of them, once they are warm."""
+    _run_threads(locks, threads, "warm-up", span * WARM_UP)
+    gc.collect()
+    used, began = time.process_time(), time.perf_counter()
+    waits = _run_threads(locks, threads, "cycle", span)
+    return Cycles.of(waits, elapsed=time.perf_counter() - began, used=time.process_time() - used)
 
 
 def _run_threads(locks: blocking.Locks, threads: int, name: str, span: float) -> Sequence[float]:

@@ -36,9 +36,14 @@ def versions() -> Sequence[str]:
     return [f"node {node.stdout.strip().removeprefix('v')}", *(f"{name} {_version(name)}" for name in PACKAGES)]
 
 
-def cycle(port: int, tasks: int, span: float, number: int, meet: Meet) -> Cycles:
+def cycle(ports: int | Sequence[int], tasks: int, span: float, number: int, meet: Meet) -> Cycles:
     """A part: so many tasks on one client, in a process of its own that ends when we hang up."""
-    wish = {"port": port, "tasks": tasks, "warmUp": span * WARM_UP, "span": span}
+    wish = {
+        "ports": [ports] if isinstance(ports, int) else [*ports],
+        "tasks": tasks,
+        "warmUp": span * WARM_UP,
+        "span": span,
+    }
     with subprocess.Popen(  # noqa: S603
         ["node", str(PROGRAM)],  # noqa: S607
         stdin=subprocess.PIPE,

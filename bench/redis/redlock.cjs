@@ -22,16 +22,16 @@ async function run(redlock, tasks, name, span) {
   return waits;
 }
 
-async function answer({ port, tasks, warmUp, span }) {
-  const redis = new Redis({ host: "127.0.0.1", port });
-  const redlock = new Redlock([redis]);
+async function answer({ ports, tasks, warmUp, span }) {
+  const servers = ports.map((port) => new Redis({ host: "127.0.0.1", port }));
+  const redlock = new Redlock(servers);
   await run(redlock, tasks, "warm-up", warmUp * 1000);
   const used = process.cpuUsage();
   const began = performance.now();
   const waits = await run(redlock, tasks, "cycle", span * 1000);
   const elapsed = (performance.now() - began) / 1000;
   const { user, system } = process.cpuUsage(used);
-  redis.disconnect();
+  servers.forEach((server) => server.disconnect());
   return { waits, elapsed, used: (user + system) / 1e6 };
 }
 

@@ -30,8 +30,8 @@ class NotStarted(Exception):
 class Server:
     """One that runs, and the line on which it is told to forget."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self._line = port, line(port)
+    def __init__(self, port: int, pid: int) -> None:
+        self.port, self.pid, self._line = port, pid, line(port)
 
     @property
     def name(self) -> str:
@@ -52,8 +52,8 @@ class Server:
 @contextmanager
 def serving(program: str, cores: Cores) -> Iterator[Server]:
     """A server that keeps nothing; whatever happens, it is gone afterwards."""
-    with TemporaryDirectory(prefix="dibs-bench-") as folder, _running(program, folder, cores) as port:
-        server = Server(port)
+    with TemporaryDirectory(prefix="dibs-bench-") as folder, _running(program, folder, cores) as (port, pid):
+        server = Server(port, pid)
         try:
             yield server
         finally:
@@ -72,7 +72,7 @@ def program() -> str | None:
 
 
 @contextmanager
-def _running(program: str, folder: str, cores: Cores) -> Iterator[int]:
+def _running(program: str, folder: str, cores: Cores) -> Iterator[tuple[int, int]]:
     port = _free_port()
     words = [program, "--bind", HOST, "--port", str(port), "--dir", folder, "--save", "", "--appendonly", "no"]
     quiet = subprocess.DEVNULL
@@ -81,7 +81,7 @@ def _running(program: str, folder: str, cores: Cores) -> Iterator[int]:
     try:
         keep(process.pid, cores.server)
         _wait_for_answer(process, port)
-        yield port
+        yield port, process.pid
     finally:
         _stop(process)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from bench import history, peers, schedules
+from bench import history, peers, quorum, schedules, topologies
 from bench.cron import control, scale, skew
 from bench.cron import peers as by_the_clock
 from bench.redis import node, pingpong
@@ -167,6 +167,21 @@ REDIS_TARGETS = [
     *family("redis", *RELATIVES),
 ]
 
+QUORUM_ROWS = [
+    f"quorum of five, {count} at once: {what}"
+    for count in (1, 16, 256)
+    for what in (
+        *here([quorum.TASK, POTTERY_ASYNCIO, quorum.THREAD, REDLOCK_PY]),
+        *WITH_NODE,
+        "redlock:// asyncio, one of five stopped",
+    )
+] + [f"quorum of five, 64 for one lock in 4 processes: {what}" for what in ("hand-overs", "longest pause")]
+QUORUM_TARGETS = [
+    *(f"quorum of five, {count} at once: redlock:// asyncio" for count in (1, 16, 256) for _ in range(3)),
+    "quorum of five, 1 at once: redlock:// asyncio, one of five stopped",
+    "quorum of five, 64 for one lock in 4 processes: longest pause",
+]
+
 BY_THE_CLOCK = by_the_clock.here()
 NOW_DUE = [system for system in BY_THE_CLOCK if system in {"dibs", "saq"}]
 CLOCKS = ["two clocks alike", "one clock 2 s behind"]
@@ -224,6 +239,14 @@ def test_a_quick_bench_of_the_embedded_store_has_a_row_for_every_scenario_and_a_
 
 @pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
 @pytest.mark.thorough
+def test_a_quick_bench_on_five_servers_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
+    printed = quick("quorum")
+    assert printed.rows == QUORUM_ROWS
+    assert printed.targets == QUORUM_TARGETS
+
+
+@pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
+@pytest.mark.thorough
 def test_a_quick_bench_on_redis_has_a_row_for_every_scenario_and_a_verdict_for_every_target() -> None:
     printed = quick("redis")
     assert printed.rows == REDIS_ROWS
@@ -251,6 +274,16 @@ def test_a_quick_bench_of_histories_has_a_row_and_a_verdict_for_every_question_o
     stores = (history.REDIS, history.SQLITE)
     rows = [history.named(each, history.QUICK, store) for store in stores for each in history.questions(history.QUICK)]
     assert (printed.rows, printed.targets, printed.unmeasured) == (rows, rows, [])
+
+
+@pytest.mark.skipif(not (VALKEY_9.program() or REDIS.program()), reason=VALKEY_9.missing)
+@pytest.mark.thorough
+def test_a_quick_bench_on_several_servers_has_a_verdict_for_every_scenario() -> None:
+    printed = quick("topologies")
+    wheres = [where for pair in topologies.BESIDE.items() for where in pair[::-1]]
+    assert printed.rows == [topologies.named(each, where) for each in topologies.SCENARIOS for where in wheres]
+    wanted = [topologies.named(each, where) for each in topologies.SCENARIOS for where in topologies.BESIDE]
+    assert (printed.targets, printed.unmeasured) == (wanted, [])
 
 
 @pytest.mark.parametrize(
