@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dibs.config import Config
     from dibs.control.backfill import Backfill
     from dibs.control.schedules import Schedules
+    from dibs.control.steps import StepView
     from dibs.control.views import BackfillView, PauseView, PendingRun, ScheduleView
     from dibs.errors import (
         ActRefused,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from dibs.lock import Lock, TryLock
     from dibs.model.duration import Duration
     from dibs.model.guarantee import Guarantee
+    from dibs.model.rounds import Finish, StatusLevel
     from dibs.model.shadowed import Shadowed
     from dibs.model.stats import LockStats, Stats
     from dibs.model.timings import Spread
@@ -46,13 +48,17 @@ if TYPE_CHECKING:
     from dibs.questions.reasons import Why
     from dibs.run import Run
     from dibs.skipped import Skipped
+    from dibs.supervision import supervise
     from dibs.together import Leases, LockAll
+    from dibs.worker import Attempt, Attempts, Worker
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "ActRefused",
     "ActView",
+    "Attempt",
+    "Attempts",
     "Backfill",
     "BackfillView",
     "ChangedHands",
@@ -64,6 +70,7 @@ __all__ = [
     "Duration",
     "Event",
     "Explanation",
+    "Finish",
     "Forecast",
     "Guarantee",
     "HoldView",
@@ -98,6 +105,8 @@ __all__ = [
     "Spread",
     "StaleFence",
     "Stats",
+    "StatusLevel",
+    "StepView",
     "StoreUnreachable",
     "Term",
     "Terms",
@@ -105,14 +114,18 @@ __all__ = [
     "TryLock",
     "Upcoming",
     "Why",
+    "Worker",
     "connect",
     "explain",
     "fenced",
+    "supervise",
 ]
 
 _HOMES = {
     "ActRefused": "dibs.errors",
     "ActView": "dibs.questions.history",
+    "Attempt": "dibs.worker",
+    "Attempts": "dibs.worker",
     "Backfill": "dibs.control.backfill",
     "BackfillView": "dibs.control.views",
     "ChangedHands": "dibs.errors",
@@ -124,6 +137,7 @@ _HOMES = {
     "Duration": "dibs.model.duration",
     "Event": "dibs.events",
     "Explanation": "dibs.explanation",
+    "Finish": "dibs.model.rounds",
     "Forecast": "dibs.questions.outlook",
     "Guarantee": "dibs.model.guarantee",
     "HoldView": "dibs.questions.holds",
@@ -158,6 +172,8 @@ _HOMES = {
     "Spread": "dibs.model.timings",
     "StaleFence": "dibs.errors",
     "Stats": "dibs.model.stats",
+    "StatusLevel": "dibs.model.rounds",
+    "StepView": "dibs.control.steps",
     "StoreUnreachable": "dibs.errors",
     "Term": "dibs.leader",
     "Terms": "dibs.leader",
@@ -165,9 +181,11 @@ _HOMES = {
     "TryLock": "dibs.lock",
     "Upcoming": "dibs.questions.outlook",
     "Why": "dibs.questions.reasons",
+    "Worker": "dibs.worker",
     "connect": "dibs.opening",
     "explain": "dibs.explanation",
     "fenced": "dibs",  # a room of its own
+    "supervise": "dibs.supervision",
 }
 
 

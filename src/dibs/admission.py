@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from dibs.errors import StoreUnreachable
+    from dibs.family import RLock
     from dibs.lease import Lease
     from dibs.lock import Lock
     from dibs.options import JobOptions
@@ -68,7 +69,7 @@ class Admission:
     lease: Lease
     """What we are inside with."""
 
-    def __init__(self, engine: Engine, lock: Lock, *, manner: Manner, function: str) -> None:
+    def __init__(self, engine: Engine, lock: Lock | RLock, *, manner: Manner, function: str) -> None:
         self._engine, self._lock, self._manner, self._function = engine, lock, manner, function
 
     def __enter__(self) -> Skipped | None:

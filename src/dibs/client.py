@@ -25,6 +25,7 @@ from dibs.runtime.engine import Engine
 from dibs.serving import Serving
 from dibs.shadow import ShadowReport
 from dibs.statistics import Statistics
+from dibs.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,7 @@ class Dibs(
     Keyed,
     Adoption,
     Leadership,
+    Workers,
     Serving,
     Freezing,
     ShadowReport,
@@ -70,6 +72,13 @@ class Dibs(
         self._engine = Engine(backend, namespace=namespace, observers=tuple(observers), patience=config.patience)
         local = partial(local_store, self.config)
         self._engine.take_detours(config.on_outage, enabled=config.enabled, mode=config.mode, local=local)
+        if config.alert_after_refusals and observers:
+            self._watch_refusals(config.alert_after_refusals)
+
+    def _watch_refusals(self, after: int) -> None:
+        from dibs.observe.refusals import Refusals  # noqa: PLC0415 - only who asked for it pays for it
+
+        self._engine.attend(Refusals(after, self._engine.tell))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -62,6 +62,7 @@ class LockFamily:
         wishes = [request(name, options, ttl=self.config.ttl) for name in names]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ConfigError(f"lock_all() was given {twice[0]!r} twice: name each lock once")
+        self._engine.refuse_where_many_vote("lock_all")
         return LockAll(self._engine, wishes, options.get("on_lost"))
 
 

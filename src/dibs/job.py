@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
-from dibs.control.controlled import Controlled
+from dibs.control.stepwise import Stepwise
 from dibs.errors import ConfigError
 from dibs.flows import journal
 from dibs.model.calendar import Rule
@@ -51,7 +51,7 @@ class Plan:
         return UTC if self.rule is None else self.rule.tz
 
 
-class Job(Controlled, Generic[T_co]):
+class Job(Stepwise, Generic[T_co]):
     """A function that is run by a schedule, once for each tick in the whole fleet, while somebody serves."""
 
     def __init__(self, plan: Plan, body: Body) -> None:
@@ -154,7 +154,7 @@ class Job(Controlled, Generic[T_co]):
         return Question(self.name, limit=_so_many("limit", limit))
 
     def _viewed(self, found: Sequence[tuple[str, Record]]) -> Sequence[RunView]:
-        return [run_view(self.name, record, self.zone) for _, record in found]
+        return [run_view(sheet, record, self.zone) for sheet, record in found]
 
 
 class JobMethod(Generic[OwnerT, T_co]):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from dibs.errors import ConfigError, LeaseLost, NoFence
 from dibs.flows import locking
-from dibs.model.tenure import Verdict
+from dibs.model.tenure import LOST
 from dibs.runtime.blocking import run
 from dibs.runtime.clock import boottime
 
 if TYPE_CHECKING:
     from dibs.flows.hold import Hold
     from dibs.model.asks import Memo
+    from dibs.ports.world import World
     from dibs.runtime.engine import Engine
+
+Releasing: TypeAlias = Coroutine[Any, Any, LeaseLost | None]
 
 RELEASED = "it was released by this program"
 HANDED_ON = "it was handed on"
@@ -70,7 +74,7 @@ class Lease:
     def remaining(self) -> float:
         """For how many seconds it can be trusted if nothing renews it; 0 when it is over."""
         now = boottime()
-        if self._hold.check(now) is Verdict.LOST:
+        if self._hold.check(now) is LOST:
             return 0.0
         return self._hold.tenure.trusted_until - now
 
@@ -82,7 +86,7 @@ class Lease:
 
     def ensure(self) -> None:
         """Raise `LeaseLost` unless the lease is still ours. Cheap: it asks our own clock, not the store."""
-        if self._hold.check(boottime()) is Verdict.LOST:
+        if self._hold.check(boottime()) is LOST:
             raise self._over()
 
     def extend(self) -> None:
@@ -103,25 +107,17 @@ class Lease:
 
     def release(self) -> None:
         """Give the lock back; `LeaseLost` if it was not ours any more. Again is harmless."""
-        engine, desk, hold = self._engine, self._desk, self._hold
-        serves = engine.serves(desk) and not hold.is_loose
-        if serves:
-            loss = run(locking.release(engine.blocking("release a lease"), desk, hold, entry=self._entry))
-        else:
-            loss = self._let_go()
-        if loss is not None:
+        if (loss := run(self._releasing(self._engine.blocking))) is not None:
             raise loss
 
     async def arelease(self) -> None:
         """Give the lock back; `LeaseLost` if it was not ours any more. Again is harmless."""
-        engine, desk, hold = self._engine, self._desk, self._hold
-        serves = engine.serves(desk) and not hold.is_loose
-        if serves:
-            loss = await locking.release(engine.aio("release a lease"), desk, hold, entry=self._entry)
-        else:
-            loss = self._let_go()
-        if loss is not None:
+        if (loss := await self.areleasing()) is not None:
             raise loss
+
+    def areleasing(self) -> Releasing:
+        """The same, to be awaited; gives the loss."""
+        return self._releasing(self._engine.aio)
 
     def to_token(self) -> str:
         """Hand the lease on, as text for one other process: there `d.adopt(token)` goes on with it.
@@ -168,6 +164,11 @@ class Lease:
                 "anew where the work goes on"
             )
 
-    def _let_go(self) -> LeaseLost | None:
+    def _releasing(self, world: Callable[[str], World]) -> Releasing:
+        if self._engine.serves(self._desk) and not self._hold.is_loose:
+            return locking.release(world("release a lease"), self._desk, self._hold, entry=self._entry)
+        return self._let_go()
+
+    async def _let_go(self) -> LeaseLost | None:
         """Where the store is not to be asked: it never was, or the client is closed, or this is a forked child."""
         return self._hold.loss() if self._hold.end() else None

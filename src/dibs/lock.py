@@ -71,7 +71,7 @@ class Guard(ABC, Generic[LeaseT, TakenT]):
         world = self._engine.aio(DOING)
         body = world.body()
         me = body.task or inside.actor()
-        bearer, taking = self._taking(world, me, (body.stop, *self._watchers))
+        bearer, taking = self._taking(world, me, (body.stop, *self._watchers) if self._watchers else (body.stop,))
         try:
             taken = await taking
             lease = self._granted(bearer, taken)
@@ -106,7 +106,7 @@ class Guard(ABC, Generic[LeaseT, TakenT]):
             if body is not None and (stopped := body.leave(error)) is not None:
                 trouble, error = stopped, None
             if lease is not None:
-                await lease.arelease()
+                trouble = await lease.areleasing() or trouble
         except DibsError as raised:
             trouble = raised
         finally:

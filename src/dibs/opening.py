@@ -28,9 +28,11 @@ def connect(  # noqa: PLR0913 - a front door names all that can be said at it
     *,
     namespace: str | None = None,
     ttl: Duration | None = None,
+    min_replicas: int | None = None,
     on_outage: OnOutageOfJob | None = None,
     enabled: bool | None = None,
     mode: Mode | None = None,
+    alert_after_refusals: int | None = None,
     observers: Sequence[Observer] = (),
     quiet: bool = False,
 ) -> Dibs:
@@ -42,6 +44,7 @@ def connect(  # noqa: PLR0913 - a front door names all that can be said at it
     """
     _refuse_nonsense(url)
     said = {"url": url, "namespace": namespace, "ttl": ttl, "on_outage": on_outage, "enabled": enabled, "mode": mode}
+    said |= {"alert_after_refusals": alert_after_refusals, "min_replicas": min_replicas}
     config, notices = resolved(said)
     backend = _backend(url, config)
     _refuse_island(backend, config)
@@ -74,7 +77,7 @@ def _refuse_nonsense(url: object) -> None:
 
 def _backend(url: str | OwnClient | None, config: Config) -> Backend:
     if not (url is None or isinstance(url, str)):
-        return open_client(url, retry_interval=config.retry_interval)
+        return open_client(url, retry_interval=config.retry_interval, min_replicas=config.min_replicas)
     return own_store(config)
 
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 LONGEST_HOLD = 365 * 86400.0
+_UNSAID = object()
 
 
-class _Terms(TypedDict, total=False):
+class _Saying(TypedDict, total=False):
     """What can be said of every lease."""
 
     ttl: Duration
@@ -37,7 +38,7 @@ class _Terms(TypedDict, total=False):
     """Called once when the lease is lost, on a thread of its own."""
 
 
-class TryOptions(_Terms, total=False):
+class TryOptions(_Saying, total=False):
     """The keywords of a lock that is not waited for."""
 
     on_outage: OnOutage
@@ -51,7 +52,7 @@ class LockOptions(TryOptions, total=False):
     """How long to wait for it; `None`, the default, is as long as it takes."""
 
 
-class JobOptions(_Terms, total=False):
+class JobOptions(_Saying, total=False):
     """The same for work that can be left out."""
 
     wait: Duration | None
@@ -69,20 +70,16 @@ def request(name: str, options: LockOptions | JobOptions, *, ttl: float = TTL, m
 
     The `ttl` is the client's, for a lock of which none is said.
     """
-    if not options.keys() <= _OF_A_LOCK:
-        raise _unknown(options, _OF_A_LOCK)
-    get = options.get
-    if (callback := get("on_lost")) is not None and not callable(callback):
-        raise ConfigError(f"on_lost={callback!r}: give a function that takes the LeaseLost, or leave it out")
-    said = (get("ttl", ttl), get("wait"), get("purpose", ""), get("renew", True), get("max_hold"), get("at_least", 0))
+    if "on_lost" in options:
+        options = _without_callback(options)
     try:
-        terms = _remembered_terms(*said)
-    except TypeError:  # nothing that could be right
-        terms = _terms(*said)
-    on_outage = get("on_outage")
-    if on_outage is None:
-        return Request(checked_name(name), *terms)
-    return Request(checked_name(name), *terms, on_outage=_policy(on_outage, may_skip=may_skip))
+        terms = _remembered_terms(ttl, may_skip, **options)
+    except TypeError:  # a keyword that no lock has, or a value that nothing could be right about
+        refuse_unknown(options)
+        terms = _terms(ttl, may_skip, **options)
+    if fault := lock_fault(name):
+        raise _nameless(name, fault)
+    return Request(name, *terms)
 
 
 def refuse_unknown(
@@ -100,31 +97,57 @@ def try_request(name: str, options: TryOptions, *, ttl: float = TTL) -> Request:
     return request(name, {**options, "wait": 0}, ttl=ttl)
 
 
-_Wish: TypeAlias = tuple[float, float | None, str, bool, float | None, float]
+_Terms: TypeAlias = tuple[float, float | None, str, bool, float | None, float, int, bool, OnOutageOfJob | None]
 
 
-def _terms(ttl: Any, wait: Any, purpose: Any, renew: Any, max_hold: Any, at_least: Any) -> _Wish:
-    """What is wished beside the name; most programs say the same each time."""
-    longest = None if max_hold is None else _between("max_hold", max_hold, SHORTEST_TTL, LONGEST_HOLD)
-    span = _between("ttl", ttl, SHORTEST_TTL, LONGEST_TTL)
+def _terms(  # noqa: PLR0913 - one for each keyword
+    usual: float,
+    may_skip: bool,  # noqa: FBT001 - remembered by its place
+    *,
+    ttl: Any = _UNSAID,
+    wait: Any = None,
+    purpose: Any = "",
+    renew: Any = True,
+    max_hold: Any = None,
+    at_least: Any = 0,
+    on_outage: Any = None,
+) -> _Terms:
+    """What is wished beside the name, as a request has it; most programs say the same each time."""
+    longest = None if max_hold is None else between("max_hold", max_hold, SHORTEST_TTL, LONGEST_HOLD)
+    span = between("ttl", usual if ttl is _UNSAID else ttl, SHORTEST_TTL, LONGEST_TTL)
     return (
         span if longest is None else min(span, longest),
         None if wait is None else _duration("wait", wait),
         checked_text("purpose", purpose),
         yes_or_no("renew", renew),
         longest,
-        _between("at_least", at_least, 0.0, LONGEST_HOLD),
+        between("at_least", at_least, 0.0, LONGEST_HOLD),
+        1,
+        False,
+        None if on_outage is None else _policy(on_outage, may_skip=may_skip),
     )
 
 
 _remembered_terms = lru_cache(256, typed=True)(_terms)
 
 
+def _without_callback(options: LockOptions | JobOptions) -> LockOptions | JobOptions:
+    """What is remembered must not keep somebody's function alive."""
+    others = options.copy()
+    if (callback := others.pop("on_lost", None)) is not None and not callable(callback):
+        raise ConfigError(f"on_lost={callback!r}: give a function that takes the LeaseLost, or leave it out")
+    return others
+
+
 def checked_name(name: str) -> str:
     """The name, if a lock may have it."""
     if fault := lock_fault(name):
-        raise ConfigError(f"{name!r} names no lock: {fault}")
+        raise _nameless(name, fault)
     return name
+
+
+def _nameless(name: object, fault: str) -> ConfigError:
+    return ConfigError(f"{name!r} names no lock: {fault}")
 
 
 def checked_text(option: str, text: str) -> str:
@@ -174,7 +197,8 @@ def yes_or_no(option: str, value: object) -> bool:
     return value
 
 
-def _between(option: str, value: Duration, least: float, most: float) -> float:
+def between(option: str, value: Duration, least: float, most: float) -> float:
+    """A duration in seconds, if it is neither too short nor too long."""
     duration = _duration(option, value)
     if not least <= duration <= most:
         raise ConfigError(f"{option}={value!r} is out of range; it goes from {spoken(least)} to {spoken(most)}")

@@ -48,14 +48,14 @@ class Oversight:
     def force_release(self, name: str, *, fence: int, reason: str = "") -> bool:
         """Take the lock from the holder seen with this fence; false if it is free, `ChangedHands` if another has it."""
         world = self._engine.blocking("release a lock by force")
-        fence, reason = _checked_fence(fence), checked_text("reason", reason)
+        fence, reason = checked_fence(fence), checked_text("reason", reason)
         flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
         return _evicted(run(flow), name, fence)
 
     async def aforce_release(self, name: str, *, fence: int, reason: str = "") -> bool:
         """Take the lock from the holder seen with this fence; false if it is free, `ChangedHands` if another has it."""
         world = self._engine.aio("release a lock by force")
-        fence, reason = _checked_fence(fence), checked_text("reason", reason)
+        fence, reason = checked_fence(fence), checked_text("reason", reason)
         flow = overseeing.evict(world, self._engine.desk, checked_name(name), fence=fence, reason=reason)
         return _evicted(await flow, name, fence)
 
@@ -63,10 +63,13 @@ class Oversight:
 def _evicted(answer: EvictAnswer, name: str, fence: int) -> bool:
     if answer is Said.CHANGED:
         raise ChangedHands(name, fence=fence)
+    if answer is Said.NO_LOCK:
+        raise ConfigError(f"what is stored under {name!r} is no lock of any program, but data: it is not deleted here")
     return answer is Said.EVICTED
 
 
-def _checked_fence(fence: object) -> int:
+def checked_fence(fence: object) -> int:
+    """The fence, if a holder may have it."""
     if isinstance(fence, bool) or not isinstance(fence, int) or fence < 0:
         raise ConfigError(f"fence={fence!r}: name the fence that you saw, as inspect() shows it")
     return fence

@@ -12,11 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import ConfigError, LeaseLost, NoFence, RunStopped
-from dibs.flows.duty import NOT_RENEWED, Underway
+from dibs.flows.duty import NOT_RENEWED, TIMEOUT, Underway
 from dibs.jobs.runlog import Lines, RunLog
 from dibs.model.bounded import bounded
-from dibs.model.job import BACKFILL, Terms
 from dibs.model.job import Run as Begun
+from dibs.model.job import Terms, belongs_to
+from dibs.model.steps import step_of
 from dibs.model.tenure import Tenure
 from dibs.runtime.clock import boottime
 
@@ -49,16 +50,21 @@ class Run:
     @property
     def job(self) -> str:
         """The job's name: that of the function."""
-        return self._mine.done_by.removesuffix(BACKFILL)
+        return belongs_to(self._mine.done_by)
 
     @property
     def schedule(self) -> str:
         """The name of the schedule that it is run by; the job's, unless it was added while the fleet was running."""
-        return self._mine.job.removesuffix(BACKFILL)
+        return belongs_to(self._mine.job)
+
+    @property
+    def step(self) -> str | None:
+        """Which step of the job it does, by the id that it was submitted with; `None` if it is none."""
+        return step_of(self._mine.job)
 
     @property
     def source(self) -> Source:
-        """Why it is run: its tick came ("schedule", "outage"), or somebody asked ("trigger", "backfill")."""
+        """Why it is run: its tick came ("schedule", "outage"), or somebody asked ("trigger", "backfill", "step")."""
         return self._mine.run.source
 
     @cached_property
@@ -114,7 +120,7 @@ class Run:
     @property
     def lost(self) -> bool:
         """Whether it cannot be relied on any more: another node may be at the same tick. Once true it stays true."""
-        return bool(self._mine.forsaken) or self._mine.is_lost(boottime())
+        return not self._mine.is_relied_on(boottime())
 
     @property
     def cancelled(self) -> bool:
@@ -125,7 +131,8 @@ class Run:
         """Raise `LeaseLost` if it is lost, `RunStopped` if it is to stop. Cheap: it asks our own clock, no store."""
         mine = self._mine
         if self.lost:
-            raise LeaseLost(self.schedule, fence=mine.run.fence, reason=mine.forsaken or NOT_RENEWED)
+            why = mine.forsaken or (NOT_RENEWED if mine.is_lost(boottime()) else TIMEOUT)
+            raise LeaseLost(self.schedule, fence=mine.run.fence, reason=why)
         if mine.asked_to_stop:
             raise RunStopped(self.schedule, reason=mine.asked_to_stop)
 

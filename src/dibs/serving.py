@@ -5,22 +5,33 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 from dibs.errors import ConfigError
 from dibs.events import JobUnbound
 from dibs.scheduling import Scheduling
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 
     from dibs.model.duration import Duration
     from dibs.runtime.crew import Station
     from dibs.runtime.service import Service
+    from dibs.skipped import Skipped
 
 WORKERS = 32
 MOST_WORKERS = 10_000
 GRACE = 30.0
+LONGEST_WAIT = 0.5
+"""A node waits no longer for the lock of a chore, whatever the configuration says: its runs are to be renewed."""
+
+
+class _Executes(Protocol):
+    """A client, as far as it has locks."""
+
+    def execute_with_lock(
+        self, name: str, fn: Callable[[], bool], *, reentrant: bool, wait: float, purpose: str
+    ) -> bool | Skipped: ...
 
 
 class Serving(Scheduling):
@@ -29,6 +40,16 @@ class Serving(Scheduling):
     _service: Service | None = None
     """The node that this client is."""
 
+    @property
+    def has_jobs(self) -> bool:
+        """Whether there is anything to serve."""
+        return self._roster is not None and bool(self._roster.jobs())
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether this client takes part just now, in this process."""
+        return self._serves_in == os.getpid()
+
     def serve(
         self,
         *,
@@ -36,17 +57,19 @@ class Serving(Scheduling):
         grace: Duration = GRACE,
         labels: str | Iterable[str] | None = None,
         version: str | None = None,
+        signals: bool = True,
     ) -> None:
         """Run the jobs of this client, with all the others who serve, until SIGTERM or SIGINT.
 
         At most so many `workers` are at work at once. When it is to end, it claims nothing more, lets runs finish
         within the `grace`, and hands back the rest; a second signal ends the grace. The `labels` say which jobs it can
-        do that ask for some, and the `version` is shown to people; what is left out, the configuration may say.
+        do that ask for some, and the `version` is shown to people; what is left out, the configuration may say. Without
+        `signals` they are left to the program, and `stop_serving()` ends it.
         """
         from asyncio import run  # noqa: PLC0415 - see Engine.aio
 
         _refuse_within_a_loop()
-        run(self.aserve(workers=workers, grace=grace, labels=labels, version=version))
+        run(self.aserve(workers=workers, grace=grace, labels=labels, version=version, signals=signals))
 
     async def aserve(
         self,
@@ -55,16 +78,18 @@ class Serving(Scheduling):
         grace: Duration = GRACE,
         labels: str | Iterable[str] | None = None,
         version: str | None = None,
+        signals: bool = True,
     ) -> None:
         """Run the jobs of this client, with all the others who serve, until SIGTERM or SIGINT.
 
         At most so many `workers` are at work at once. When it is to end, it claims nothing more, lets runs finish
         within the `grace`, and hands back the rest; a second signal ends the grace. The `labels` say which jobs it can
-        do that ask for some, and the `version` is shown to people; what is left out, the configuration may say.
+        do that ask for some, and the `version` is shown to people; what is left out, the configuration may say. Without
+        `signals` they are left to the program, and `stop_serving()` ends it.
         """
         service = self._begun(self._station(workers, grace, labels=labels, version=version))
         try:
-            await service.run(with_signals=True)
+            await service.run(with_signals=signals)
         finally:
             self._has_left()
 
@@ -88,7 +113,8 @@ class Serving(Scheduling):
         try:
             yield
         finally:
-            service.ask_to_leave()
+            if not service.is_leaving:  # twice would be to hurry
+                service.ask_to_leave()
             try:
                 await serving
             finally:
@@ -99,13 +125,22 @@ class Serving(Scheduling):
         if self._service is not None:
             self._service.ask_to_leave()
 
+    def served(self, within: float) -> Awaitable[bool]:
+        """To be awaited on its own loop: until it takes part no more, for so long; whether that is so."""
+        return _so() if self._service is None else self._service.has_left(within)
+
     def _station(self, workers: object, grace: object, *, labels: object, version: object) -> Station:
         """What the node is told of itself: by an argument, or else by the configuration."""
         from dibs.runtime.crew import Station  # noqa: PLC0415 - as in the next
 
         told = self.config.version if version is None else _checked_version(version)
         having = self.config.labels if labels is None else _checked_labels(labels)
-        return Station(_checked_workers(workers), _checked_grace(grace), told, having)
+        return Station(_checked_workers(workers), _checked_grace(grace), told, having, self._under)
+
+    def _under(self, lock: str, act: Callable[[], bool]) -> bool:
+        """Do a chore of the fleet's under its lock; or leave it to whoever has that."""
+        wait, client = min(self.config.workflow_wait, LONGEST_WAIT), cast("_Executes", self)
+        return client.execute_with_lock(lock, act, reentrant=True, wait=wait, purpose="see to steps") is True
 
     def _begun(self, station: Station) -> Service:
         """A node that is about to begin, of all the jobs that there are."""
@@ -119,6 +154,7 @@ class Serving(Scheduling):
         jobs = roster.jobs()
         if not jobs:
             raise ConfigError("there is nothing to serve: put @d.cron(...), @d.every(...) or @d.job above a function")
+        self._engine.detours.for_jobs.refuse_where_many_vote("jobs")
         duties, parts = {job.name: job.duty for job in jobs}, {job.name: job.part() for job in jobs}
         service = Service(self._engine.detours.for_jobs, duties, parts, station)
         self._service, self._serves_in = service, os.getpid()
@@ -126,6 +162,10 @@ class Serving(Scheduling):
 
     def _has_left(self) -> None:
         self._service, self._serves_in = None, 0
+
+
+async def _so() -> bool:
+    return True
 
 
 def _checked_workers(workers: object) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.flows import together
 from dibs.flows.together import Hindered
-from dibs.lease import Bearer, Lease
+from dibs.lease import Bearer, Lease, Releasing
 from dibs.lock import Guard, busy
 from dibs.runtime import inside
 from dibs.runtime.blocking import run
@@ -58,24 +58,27 @@ class Leases:
 
     def release(self) -> None:
         """Give all of them back; `LeaseLost` if one was not ours any more. Again is harmless."""
-        if self._holds[0].is_loose or not self._engine.serves(self._desk):
-            self._let_go()
-        elif loss := run(together.release_all(self._engine.blocking(DOING), self._desk, self._holds)):
+        if (loss := run(self._releasing(self._engine.blocking))) is not None:
             raise loss
 
     async def arelease(self) -> None:
         """Give all of them back; `LeaseLost` if one was not ours any more. Again is harmless."""
-        if self._holds[0].is_loose or not self._engine.serves(self._desk):
-            self._let_go()
-        elif loss := await together.release_all(self._engine.aio(DOING), self._desk, self._holds):
+        if (loss := await self.areleasing()) is not None:
             raise loss
 
-    def _let_go(self) -> None:
+    def areleasing(self) -> Releasing:
+        """The same, to be awaited; gives the first loss."""
+        return self._releasing(self._engine.aio)
+
+    def _releasing(self, world: Callable[[str], World]) -> Releasing:
+        if self._holds[0].is_loose or not self._engine.serves(self._desk):
+            return self._let_go()
+        return together.release_all(world(DOING), self._desk, self._holds)
+
+    async def _let_go(self) -> LeaseLost | None:
         """Where the store is not to be asked: it never was, or the client is closed, or this is a forked child."""
         losses = [hold.loss() for hold in self._holds if hold.end()]
-        for loss in losses:
-            if loss is not None:
-                raise loss
+        return next((loss for loss in losses if loss is not None), None)
 
     def __repr__(self) -> str:
         return f"<Leases {', '.join(map(repr, self))}>"

@@ -14,7 +14,8 @@ from typing import Any
 
 from dibs import Dibs
 from dibs.flows.sheets import look
-from dibs.model.job import Run, job_of
+from dibs.model.job import Run
+from dibs.model.reading import job_of
 from dibs.model.record import records_of
 from dibs.model.sheet import Question
 from dibs.questions.history import RunView, run_view

@@ -18,7 +18,7 @@ from dibs import ConfigError, Dibs, Job, Run
 from dibs.config import Config
 from dibs.events import RunBegun, RunEnded, RunForsaken, Serving, ServingEnded
 from dibs.flows.sheets import look
-from dibs.model.job import job_of
+from dibs.model.reading import job_of
 from dibs.runtime.blocking import run as run_flow
 from dibs.runtime.clock import boottime
 from dibs.stores.memory import MemoryBackend

@@ -39,7 +39,7 @@ TWINS = [
             "why",
         ],
     ),
-    (dibs.Job, ["history", *CONTROL]),
+    (dibs.Job, ["history", "submit", "step", "steps", *CONTROL]),
     (dibs.Schedules, ["add", "add_all", "change", "remove", "get", "list", *CONTROL]),
     (dibs.Backfill, ["start"]),
     (dibs.Lock, ["acquire"]),
@@ -50,6 +50,7 @@ TWINS = [
     (dibs.Lease, ["extend", "release"]),
     (dibs.Term, ["resign"]),
     (dibs.Terms, ["close"]),
+    (dibs.Worker, ["acquire", "close"]),
 ]
 
 
@@ -70,7 +71,9 @@ def test_no_async_verb_lacks_its_blocking_twin(face: type, verbs: list[str]) -> 
     assert sorted(coroutines) == sorted(f"a{verb}" for verb in verbs)
 
 
-@pytest.mark.parametrize("face", [dibs.Dibs, dibs.Lock, dibs.TryLock, dibs.RLock, dibs.LockAll, dibs.Terms])
+@pytest.mark.parametrize(
+    "face", [dibs.Dibs, dibs.Lock, dibs.TryLock, dibs.RLock, dibs.LockAll, dibs.Terms, dibs.Worker]
+)
 def test_what_can_be_entered_can_be_entered_in_both_colours(face: type) -> None:
     for blocking, twin in (("__enter__", "__aenter__"), ("__exit__", "__aexit__")):
         assert inspect.signature(getattr(face, blocking)) == inspect.signature(getattr(face, twin))
@@ -103,7 +106,7 @@ def test_a_plain_lock_brings_in_nothing_that_only_other_subjects_need() -> None:
         "with dibs.connect('memory://', quiet=True) as d, d.lock('a'):\n"
         "    model = [f'model.{room}' for room in ('shadowed', 'stats', 'template', 'window')]\n"
         "    jobs = ['history', 'job', 'jobs', 'model.calendar', 'model.job', 'run']\n"
-        "    rooms = ['fenced', 'leader', 'token', 'turn', *model, *jobs]\n"
+        "    rooms = ['fenced', 'leader', 'token', 'turn', 'worker', *model, *jobs]\n"
         "    print([room for room in rooms if f'dibs.{room}' in sys.modules], 'asyncio' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from dibs.flows.duty import Duty, Underway
 from dibs.flows.shift import Shift
-from dibs.model.job import Job, Terms, job_of
+from dibs.model.job import Job, Terms
 from dibs.model.policy import OnOutageOfJob
+from dibs.model.reading import job_of
 from dibs.model.record import Record, records_of
 from dibs.model.rota import Ending
 from dibs.model.sheet import Question
@@ -34,6 +35,9 @@ class Node:
         self.most = self.workers = room
         self.labels = labels
         self.is_first_here = True
+        self.locks: list[str] = []
+        """Under which it has done something, or would have."""
+        self.is_locked_out = False
         self.clock = 0.0
         """By how much the clock of its machine is ahead."""
         self.shift = Shift(process.world, process.desk, {each.name: each for each in duties or [duty()]}, self)
@@ -49,6 +53,10 @@ class Node:
 
     def wall(self) -> float:
         return self.scene.store_now() + self.clock
+
+    async def under(self, lock: str, act: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        self.locks.append(lock)
+        return False if self.is_locked_out else await act()
 
     async def first_here(self, job: str, tick: float) -> bool:
         return self.is_first_here

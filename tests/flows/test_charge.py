@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dibs.events import RunForsaken, RunSlow
+from dibs.events import RunForsaken, RunLeftBehind, RunSlow
 from dibs.flows.duty import NOT_RENEWED, TAKEN, TIMEOUT
+from dibs.model.job import LEEWAY
 from tests.flows.nodes import NAME, Node, duty, history, job, outcomes
 from tests.flows.scripted import SILENT, Process, Scene
 
@@ -72,6 +73,24 @@ def test_one_that_the_store_does_not_know_any_more_is_told_once(scene: Scene, an
     node.ends()
     node.round()
     assert node.shift.charge.underway == {}
+
+
+def test_one_that_is_not_ours_any_more_and_does_not_stop_is_left_behind(scene: Scene, ann: Process) -> None:
+    node = begun(ann, timeout=40.0)
+    ann.world.is_silent = True
+    node.rounds_until(FIRST + 40 + LEEWAY - 0.5)
+    [mine] = node.begun
+    assert (mine.forsaken, mine.is_left_behind) == (NOT_RENEWED, False), "it has time to stop"
+    node.rounds_until(FIRST + 40 + LEEWAY + 10)
+    assert mine.is_left_behind
+    [event] = ann.told(RunLeftBehind)
+    assert (event.job, event.tick, event.attempt, event.running_for > 40) == (NAME, mine.run.tick, 1, True)
+
+
+def test_one_that_is_ours_is_waited_for_however_long_it_takes_to_stop(scene: Scene, ann: Process) -> None:
+    node = begun(ann, timeout=10.0)
+    node.rounds_until(FIRST + 50)
+    assert ([mine.is_left_behind for mine in node.begun], ann.told(RunLeftBehind)) == ([False], [])
 
 
 def test_one_that_takes_too_long_is_asked_to_stop_once_and_kept_until_it_has(scene: Scene, ann: Process) -> None:

@@ -111,8 +111,13 @@ class TestTally:
         for number in range(MOST_NAMES):
             tally.note(f"lock-{number}", "held", 1.0)
         first, second = tally.take()
-        assert len(first) == len(second) == BATCH
+        assert (len(first), len(second)) == (BATCH, 2 * MOST_NAMES - BATCH)
         assert sum(count.by for count in (*first, *second)) == MOST_NAMES * 1_001
+
+    def test_one_thing_that_happened_to_ever_so_many_locks_is_told_by_one_command(self, tally: Tally) -> None:
+        for number in range(3 * MOST_NAMES):
+            tally.note(f"lock-{number}", "renewed")
+        assert len(tally.take()) == 1
 
     def test_slips_are_added_up_before_they_are_many(self, tally: Tally) -> None:
         for _ in range(MOST_SLIPS * 3 + 1):
@@ -398,7 +403,7 @@ class TestReportingAtOnce:
         task = scene.spawn(report(ann.world, ann.desk, PATIENCE))
         task.cancel()
         scene.play(report(ann.world, ann.desk, PATIENCE))
-        assert len(stored(scene)) == BATCH
+        assert len(stored(scene)) == 2 * MOST_NAMES - BATCH
 
     def test_what_was_kept_is_reported_by_the_keeper(self, scene: Scene, ann: Process) -> None:
         ann.start_keeper()

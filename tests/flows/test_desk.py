@@ -12,7 +12,7 @@ from dibs.errors import LeaseLost
 from dibs.events import Event, Lost, Stumbled
 from dibs.flows.desk import RETRY, Debt, note_debt, owe, tell_loss
 from dibs.flows.hold import EVICTED, Hold
-from dibs.model.asks import Leave, Push
+from dibs.model.asks import Leave, Push, StillQueued
 from dibs.model.request import Request
 from dibs.model.tenure import Tenure
 from dibs.ports.world import AskAgain, Handed, Taken, Wake
@@ -91,6 +91,13 @@ class TestDelivering:
         ann.desk.inboxes.update({"ann-1": ref(mine), "ann-2": ref(other)})
         ann.desk.deliver(Push("ann", "ann-1", 7, "handed"), 3.0)
         assert (mine.arrived(), other.arrived()) == ([Handed(7, 3.0)], [])
+
+    def test_one_who_is_woken_asks_again_at_once_or_before_long(self, ann: Process) -> None:
+        inbox = ann.world.listen("ann-1")
+        ann.desk.inboxes["ann-1"] = ref(inbox)
+        ann.desk.deliver(Push("ann", "ann-1", 0, "woken", 0.02), 3.0)
+        ann.desk.deliver(Push("ann", "ann-1", 0, "woken"), 3.0)
+        assert inbox.arrived() == [StillQueued(0.02), AskAgain()]
 
     def test_a_loss_goes_to_the_inbox_and_to_the_lease(self, ann: Process) -> None:
         inbox, hold = ann.world.listen("ann-1"), lease()

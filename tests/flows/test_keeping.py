@@ -32,6 +32,7 @@ from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import NOT_RENEWED, Tenure, Verdict
 from dibs.ports.world import AskAgain
+from dibs.stores.direct import DirectLocks
 from tests.flows.scripted import ANSWERED, EPOCH, REFUSED, SILENT, Fate, Process, Scene
 
 REQUEST = Request("a", 30.0)
@@ -89,6 +90,18 @@ class TestRenewing:
         scene.until(10.0)
         assert [len(batch) for batch in ann.world.asks("keep")] == [BATCH, BATCH, 1]
         assert all(hold.tenure.asked_at == 10.0 for hold in holds)
+
+    def test_leases_in_different_parts_of_a_store_are_not_renewed_together(self, scene: Scene, ann: Process) -> None:
+        class Parted(DirectLocks):
+            def part_of(self, name: str) -> int:
+                return len(name)
+
+        ann.desk.store = Parted("")
+        for name in ("a", "bb", "c"):
+            ann.holds(Request(name, 30.0))
+        ann.start_keeper()
+        scene.until(10.0)
+        assert [[name for name, _ in batch] for batch in ann.world.asks("keep")] == [["a", "c"], ["bb"]]
 
     def test_leases_fall_into_step(self, scene: Scene, ann: Process) -> None:
         ann.start_keeper()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from dibs.events import DefinitionOutdated, NodeDown, ScheduleChanged, ScheduleRetired, StoreBack
@@ -13,9 +14,10 @@ from dibs.model.control import Word
 from dibs.model.definition import changed, definition_of
 from dibs.model.fleet import BEAT, DOWN_AFTER, FLEET, NODE, REMEMBERED, SLOW_ROUND, Fleet
 from dibs.model.job import BACKFILL, Job
+from dibs.model.names import WORKER
 from dibs.model.record import Act, noted
 from dibs.model.rota import Step
-from dibs.model.sheet import Question
+from dibs.model.sheet import Change, Question
 from tests.flows.nodes import NAME, Node, duty, job
 from tests.flows.scripted import EPOCH, Fate, Process, Scene
 
@@ -45,6 +47,23 @@ class TestNodes:
         assert (told.skew, told.runs, told.holds) == (2.5, (NAME,), ())
         assert (told.since, told.state(told.beat_at)) == (EPOCH, "up")
         assert told.beat_at >= EPOCH + 25
+
+    def test_one_that_comes_while_another_looks_around_is_seen_with_its_code_or_not_at_all(
+        self, scene: Scene, ann: Process, bob: Process
+    ) -> None:
+        Node(ann).round()
+        ann.world.doom("named", Fate(), Fate(lands_after=1.0))
+        looks = scene.spawn(survey(ann.world, ann.desk))
+        Node(bob, duty("invoice")).round()
+        fleet = scene.finish(looks)
+        assert {node.name for node in fleet.live} == {"ann", "bob"}
+        assert {name for each in fleet.deployed for name in each.definitions} == {NAME, "invoice"}
+
+    def test_what_workers_keep_beside_the_jobs_is_not_looked_at(self, scene: Scene, ann: Process) -> None:
+        kept = [Change(f"{WORKER}{number}", 0, "{}", None, EPOCH, inf) for number in range(PAGE)]
+        scene.play(ann.world.ask(ann.desk.store.amend(kept), 1.0))
+        seen(scene, ann)
+        assert len(ann.world.asks("named")) == 2, "one page of nodes, one of deployments"
 
     def test_it_is_slow_down_and_forgotten_when_it_is_silent_for_long(
         self, scene: Scene, ann: Process, bob: Process

@@ -120,7 +120,7 @@ class TestAMoment:
         at(ann, 51.0)
         about_runs = [asked for asked in ann.world.asks("lines") if asked.tag.startswith(RAN)]
         assert len(about_runs) <= 29
-        assert len(ann.world.sent) - len(about_runs) <= 33
+        assert len(ann.world.sent) - len(about_runs) <= 34
 
     def test_a_silent_store_is_told(self, ann: Process) -> None:
         ann.world.is_silent = True

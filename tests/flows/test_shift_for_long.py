@@ -47,7 +47,7 @@ def test_what_was_dealt_with_again_is_not_old(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(marks, "MOST_JOBS", 2)
     known = marks.Marks()
     for name in "abac":
-        known.note_tick(Job(name, 1, 1, "every 60s", Terms(), EPOCH + 60), EPOCH)
+        known.note_tick(Job(name, 1, 1, "every 60s", Terms(), EPOCH + 60), EPOCH, now=EPOCH)
         known.note_begun(name, Run(EPOCH))
     assert sorted(known.names) == ["a", "c"]
 

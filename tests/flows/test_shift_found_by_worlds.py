@@ -77,6 +77,29 @@ def _with_ttl(found: Job, ttl: float) -> Definition:
     return replace(said, terms=replace(said.terms, ttl=ttl))
 
 
+def test_a_tick_ahead_of_the_store_is_not_dealt_with_though_its_job_is_paused(
+    scene: Scene, ann: Process, bob: Process
+) -> None:
+    hasty, node = Node(ann, duty(on_outage="open")), Node(bob, duty(on_outage="open"))
+    hasty.clock, ann.world.is_silent = FIRST + 5, True
+    hasty.round()
+    assert hasty.ticks == [FIRST], "its own clock is all that it has"
+    hasty.ends()
+    node.round()
+    done(scene, control.paused)
+    ann.world.is_silent = False
+    hasty.rounds_until(scene.now + 1)
+    sheets = scene.server.sheets[""]
+    sheets.kept.clear()
+    sheets.acts_at.clear()
+    sheets.life = "another"
+    node.round()
+    done(scene, lambda found, word: changed(found, replace(definition_of(found), rule="every 20s"), word))
+    assert (job(scene).version, job(scene).next_due) == (2, EPOCH + FIRST), "as many changes as it had before"
+    rounds_until(FIRST + 1, hasty, node)
+    assert [*hasty.ticks[1:], *node.ticks] == [FIRST]
+
+
 def test_what_a_node_knows_of_a_backfill_does_not_count_for_another(scene: Scene, ann: Process, bob: Process) -> None:
     node, other = Node(ann), Node(bob)
     node.rounds_until(FIRST + 1)

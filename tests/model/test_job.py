@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dibs.model.job import BACKFILL, Backfill, CatchUp, Gone, Job, Origin, Overlap, Pause, Run, Terms, job_of
-from dibs.model.record import Source
+from dibs.model.job import BACKFILL, Backfill, CatchUp, Gone, Job, Origin, Overlap, Pause, Run, Terms
+from dibs.model.reading import job_of
+from dibs.model.record import Outcome, Record, Source
 from dibs.model.sheet import Sheet
 
 NOW = 1_800_000_000.0
@@ -76,7 +77,8 @@ JOBS: dict[str, st.SearchStrategy[Any]] = {
     "mark": TIMES,
     "pause": st.none() | st.builds(Pause, by=TEXTS, at=TIMES, reason=TEXTS, until=st.none() | TIMES),
     "backfill": st.none() | st.builds(Backfill, until=TIMES, parallel=COUNTS, by=TEXTS, at=TIMES, reason=TEXTS),
-    "gone": st.none() | st.builds(Gone, how=st.sampled_from(["removed", "retired"]), at=TIMES),
+    "gone": st.none() | st.builds(Gone, how=st.sampled_from(["removed", "retired", "ended"]), at=TIMES),
+    "last": st.none() | st.builds(Record, TIMES, st.sampled_from(get_args(Outcome)), TIMES, TEXTS, fence=COUNTS),
 }
 
 

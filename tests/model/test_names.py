@@ -111,4 +111,5 @@ def test_a_jobs_name_is_a_locks_but_for_what_a_fleet_keeps_of_itself() -> None:
     assert job_fault("a~backfill") == (
         "a job's name may not end in '~backfill' (so end the names of what is kept beside it)"
     )
+    assert job_fault("a~step:b") == "a job's name may not hold '~step:' (so are its steps told apart)"
     assert job_fault(7) == "a job's name is text, not int"

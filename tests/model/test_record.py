@@ -120,6 +120,13 @@ class TestEntries:
         assert entry.at == NOW + 1e6
         assert {"report", of_tick("report", NOW), RUNS} <= set(entry.tags)
 
+    def test_a_step_s_is_dated_by_when_it_was_known_and_found_with_its_job(self) -> None:
+        entry = Record(NOW, "ok", NOW + 1e6, source="step").entry("charge~step:order-17", "charge")
+        assert (entry.at, entry.tags) == (
+            NOW + 1e6,
+            (RUNS, of_state("ok"), of_state("ok", "charge"), "charge"),
+        )
+
     def test_what_people_have_done_is_dated_by_when_they_did(self) -> None:
         act = Act("backfill", NOW, "ann")
         assert act.entry("report", "report").tags == (ACTS, of_acts("report"))

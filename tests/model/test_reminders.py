@@ -122,18 +122,25 @@ class TestOutages:
 class TestMarks:
     def test_nothing_is_told_to_a_store_that_has_forgotten_nothing(self) -> None:
         marks = Marks()
-        marks.note_tick(job(), NOW)
+        marks.note_tick(job(), NOW, now=NOW)
         marks.note_begun("report", begun())
         assert marks.names == ["report"]
         assert marks.reminded(job(), (), NOW) is None
 
     def test_ticks_are_raised_and_never_lowered(self) -> None:
         marks = Marks()
-        marks.note_tick(job(next_due=NOW + 120), NOW + 60)
-        marks.note_tick(job(), NOW)
-        marks.note_tick(job(), NOW + 600)
+        marks.note_tick(job(next_due=NOW + 120), NOW + 60, now=NOW + 60)
+        marks.note_tick(job(), NOW, now=NOW + 60)
+        marks.note_tick(job(), NOW + 600, now=NOW + 600)
         assert marks.remembered(job()).next_due == NOW + 120
         assert marks.remembered(replace(job(), version=2)).next_due == NOW + 60
+
+    def test_what_has_not_come_by_the_store_s_clock_was_not_dealt_with(self) -> None:
+        marks = Marks()
+        marks.note_tick(job(next_due=None), NOW + 60, now=NOW + 59)
+        assert marks.remembered(job()) == job()
+        marks.note_tick(job(next_due=None), NOW + 60, now=NOW + 60)
+        assert marks.remembered(job()).next_due == NOW + 120
 
     def test_what_is_still_under_way_is_not_given_up(self) -> None:
         marks = Marks()

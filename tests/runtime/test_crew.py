@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -44,8 +44,11 @@ class Scene:
             self._loop.call_soon_threadsafe(self.changed.set)
 
     async def idle(self) -> None:
+        await self.until(lambda: self.crew.is_idle)
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(LONG):
-            while not self.crew.is_idle:
+            while not is_so():
                 self.changed.clear()
                 await self.changed.wait()
 
@@ -98,6 +101,66 @@ def test_what_there_is_no_room_for_waits() -> None:
         await scene.idle()
         assert sorted(at_work) == ["a", "b", "c"]
         assert [mine.ending for mine in runs] == [OK, OK, OK]
+
+    play(main())
+
+
+class Hanging:
+    """A crew each of whose runs hangs until it may end."""
+
+    def __init__(self, *, workers: int) -> None:
+        self.may_end, self._at_work = threading.Event(), threading.Semaphore(0)
+        self.scene = Scene({"job": Part(self._perform)}, workers=workers)
+        self.crew = self.scene.crew
+
+    def _perform(self, mine: Underway) -> Ending:
+        self._at_work.release()
+        self.may_end.wait(LONG)
+        return OK
+
+    async def begins(self) -> Underway:
+        mine = underway()
+        self.crew.begin(mine)
+        await self.is_at_work()
+        return mine
+
+    async def is_at_work(self) -> None:
+        assert await asyncio.to_thread(self._at_work.acquire, timeout=LONG), "nobody does it"
+
+    async def ends(self) -> None:
+        self.may_end.set()
+        await self.scene.idle()
+
+
+def test_what_was_left_behind_takes_nobody_s_room_but_only_so_many_of_them() -> None:
+    async def main() -> None:
+        hanging = Hanging(workers=2)
+        crew, rooms, runs = hanging.crew, list[int](), list[Underway]()
+        for _ in range(4):
+            runs.append(await hanging.begins())
+            runs[-1].is_left_behind = True
+            rooms.append(crew.room())
+        assert rooms == [2, 2, 1, 0], "at most twice as many threads as there are workers"
+        assert crew.is_idle, "nobody waits for them"
+        hanging.may_end.set()
+        await hanging.scene.until(lambda: all(mine.ending == OK for mine in runs))
+        assert crew.room() == 2
+
+    play(main())
+
+
+def test_what_waits_is_begun_when_another_is_left_behind() -> None:
+    async def main() -> None:
+        hanging = Hanging(workers=1)
+        stuck, waiting = await hanging.begins(), underway()
+        hanging.crew.begin(waiting)
+        assert (hanging.crew.room(), waiting.has_begun) == (0, False)
+        stuck.is_left_behind = True
+        assert hanging.crew.room() == 0
+        await hanging.is_at_work()
+        assert waiting.has_begun
+        await hanging.ends()
+        assert waiting.ending == OK
 
     play(main())
 

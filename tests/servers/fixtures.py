@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.servers.certificate import NO_OPENSSL, Certificate, make
+from tests.servers.cluster import Cluster
 from tests.servers.kinds import KINDS, VALKEY_9, Kind
 from tests.servers.proxy import Proxy
+from tests.servers.sentinels import House
 from tests.servers.server import Server
 from tests.servers.skew import Skewed, at_true_time, environment, shim_in
 
@@ -74,6 +76,44 @@ def start_server(server_kind: Kind) -> Iterator[Callable[..., Server]]:
 def private_server(start_server: Callable[..., Server]) -> Server:
     """A new one, to be paused, killed and configured at will."""
     return start_server()
+
+
+@pytest.fixture(scope="session")
+def shared_house() -> Iterator[House]:
+    """A master, its replicas and its sentinels, which others use after us."""
+    with House(there(VALKEY_9)) as house:
+        yield house
+
+
+@pytest.fixture
+def start_house(server_kind: Kind) -> Iterator[Callable[..., House]]:
+    """Start a new one, with the options of `House`; it is removed after the test."""
+    with ExitStack() as houses:
+
+        def start(*lines: str, **options: Any) -> House:
+            return houses.enter_context(House(server_kind, *lines, **options))
+
+        yield start
+
+
+@pytest.fixture
+def house(start_house: Callable[..., House]) -> House:
+    """A new one, to be failed over, cut off and killed at will."""
+    return start_house()
+
+
+@pytest.fixture(scope="session")
+def shared_cluster() -> Iterator[Cluster]:
+    """Three masters and three replicas, which others use after us."""
+    with Cluster(there(VALKEY_9)) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(server_kind: Kind) -> Iterator[Cluster]:
+    """New ones, to be failed over, killed and resharded at will."""
+    with Cluster(server_kind) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

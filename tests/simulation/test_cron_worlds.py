@@ -56,6 +56,7 @@ def test_every_kind_of_fault_bites_jobs_somewhere() -> None:
         *("people acted", "people refused", "people unanswered", "people interrupted", "deployed"),
         *("added", "changed", "removed", "retired", "paused", "resumed", "triggered", "skipped next", "backfill"),
         *("frozen", "thawed", "backfills done"),
+        *("submitted", "steps acknowledged", "steps done", "steps taken away", "steps thrown away"),
     ):
         assert seen[what] > 0, what
 

@@ -24,16 +24,19 @@ PLANTS = [
                 "            self.locks.pop(name, None)\n            self.last_fence = 0\n",
             ),
         ),
+        first=1276,
     ),
     Plant(
         "tenure counts from hearing the push",
         "dibs.flows.bid",
         (("Tenure(self._request.ttl, asked_at)", "Tenure(self._request.ttl, self._world.now())"),),
+        first=158,
     ),
     Plant(
         "an old hand-over that comes late counts from the newest ask",
         "dibs.flows.bid",
         (("is_after = self._request.room == 1 and 0 < place.held.fence < wake.fence", "is_after = True"),),
+        first=196,
     ),
     Plant(
         "one more permit than there are",
@@ -54,11 +57,13 @@ PLANTS = [
                 "if not lock.has_room(ticket.room):\n            continue",
             ),
         ),
+        first=181,
     ),
     Plant(
         "who waited for the lock does not look whether the work was done meanwhile",
         "dibs.flows.remembering",
         (("done = settled(sight.seen, came_to_see)", "done = None"),),
+        first=61,
     ),
     Plant(
         "who has lost the lock may still note that it is done",
@@ -69,6 +74,7 @@ PLANTS = [
                 "LockState(lock.holders, queue, lock.barred), ask, now), answer, memo=ask.memo)",
             ),
         ),
+        first=38,
     ),
     Plant(
         "some of several locks are taken",
@@ -85,8 +91,8 @@ PLANTS = [
         "dibs.flows.hold",
         (
             (
-                "self.is_left = not self._entries\n        return len(self._entries)",
-                "self.is_left = not self._entries\n        return 0",
+                "self.is_left = not entries\n        return len(entries)",
+                "self.is_left = not entries\n        return 0",
             ),
         ),
     ),
@@ -99,11 +105,13 @@ PLANTS = [
                 "                return Hindered",
             ),
         ),
+        first=607,
     ),
     Plant(
         "several locks are taken in the order they are named",
         "dibs.testing.simulation.story",
         (("for name in self._names]", "for name in sorted(self._names, reverse=process.name > 'p0')]"),),
+        first=1759,
     ),
     Plant(
         "tenure counts from hearing the answer",
@@ -125,6 +133,7 @@ PLANTS = [
                 "Acquire: _Cells(free=_join, mine=lambda lock, ask, now: _Done(lock)",
             ),
         ),
+        first=433,
     ),
     Plant(
         "a newcomer is served before the queue",
@@ -140,6 +149,7 @@ PLANTS = [
         "release without owner",
         "dibs.model.table",
         (("mine=_vacate, theirs=_forget", "mine=_vacate, theirs=_vacate"),),
+        first=136,
     ),
     Plant(
         "renew without owner",
@@ -150,6 +160,7 @@ PLANTS = [
                 "Renew: _Cells(free=_gone, mine=_renew, theirs=lambda lock, ask, now: _Done(lock, Said.KEPT))",
             ),
         ),
+        first=867,
     ),
     Plant(
         "keep-alive creates",
@@ -160,6 +171,7 @@ PLANTS = [
                 'return _join(lock, Acquire(ask.owner, ask.ttl, now, "", ""), now)\n    queue =',
             ),
         ),
+        first=465,
     ),
     Plant(
         "a new owner on every try",
@@ -171,6 +183,7 @@ PLANTS = [
         "a cancelled acquire leaves nothing",
         "dibs.flows.locking",
         (("    except BaseException:\n        bid.leave()\n", "    except BaseException:\n"),),
+        first=87,
     ),
     Plant(
         "a leave is said once",
@@ -184,18 +197,21 @@ PLANTS = [
             ("ask_at = self._asked_at + place.ask_again_in", "ask_at = inf"),
             ("ask_at = self._world.now() + wake.ask_again_in", "ask_at = inf"),
         ),
+        first=36,
     ),
     Plant(
         "who has left may still be granted",
         "dibs.model.table",
         (("if ask.bar_until is None or ask.bar_until < now:", "if True:"),),
         STORM,
+        first=131,
     ),
     Plant(
         "a leave does not bar the unanswered ask",
         "dibs.flows.bid",
         (("Leave(self._owner, self._may_land_until or None)", "Leave(self._owner, None)"),),
         STORM,
+        first=492,
     ),
     Plant(
         "an ask is never too late",
@@ -221,11 +237,13 @@ PLANTS = [
         "an outage ends a candidacy",
         "dibs.flows.electing",
         (("            is_told = True\n", "            raise\n"),),
+        first=36,
     ),
     Plant(
         "who met an outage while it stood does not stand again",
         "dibs.flows.electing",
         (("            is_told = True\n", "            await world.pause(1e9)\n"),),
+        first=36,
     ),
     Plant(
         "who leaves in the middle of its term tells nobody",
@@ -236,16 +254,18 @@ PLANTS = [
                 "",
             ),
         ),
+        first=40,
     ),
     Plant(
         "a leader goes on with a term that it knows is lost",
         "dibs.flows.hold",
         (
             (
-                "if self.lost_because is not None or self.is_over:\n            return Verdict.LOST",
-                "if self.is_over:\n            return Verdict.LOST",
+                "if self.lost_because is not None or self.is_over:\n            return LOST",
+                "if self.is_over:\n            return LOST",
             ),
         ),
+        first=36,
     ),
     Plant(
         "a candidate takes the term of another in its process for its own",
@@ -262,6 +282,7 @@ PLANTS = [
         "dibs.flows.bid",
         (("            desk.seen_fence,\n", "            0,\n"),),
         {"ttl": 1.0, "disasters": ["jump back", "forget"]},
+        first=43,
     ),
     Plant(
         "a minority is enough",

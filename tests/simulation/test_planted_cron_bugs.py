@@ -15,7 +15,7 @@ CRON_PLANTS = [
                 "        taken = await amend(self._world, self._desk, reading, steps, unless_due=FLEET)\n",
                 (
                     "        for step in steps:\n"
-                    "            self._took(Taken(step, 0, reading.asked_at))\n"
+                    "            self._took(Taken(step, 0, reading.asked_at, reading.look.now))\n"
                     "        taken = await amend(self._world, self._desk, reading, steps, unless_due=FLEET) and ()\n"
                 ),
             ),
@@ -73,8 +73,8 @@ CRON_PLANTS = [
     ),
     Plant(
         "a claim that was not answered is not given back",
-        "dibs.flows.shift",
-        (("dict.fromkeys(name for name, _ in self._doubts.values())", "dict[str, None]()"),),
+        "dibs.flows.doubts",
+        (("dict.fromkeys(name for name, _ in self._claims.values())", "dict[str, None]()"),),
     ),
     Plant(
         "a claim's tenure counts from hearing the answer",
@@ -126,7 +126,7 @@ CRON_PLANTS = [
                 "    return Step(job, new)\n",
             ),
         ),
-        first=757,
+        first=1270,
     ),
 ]
 

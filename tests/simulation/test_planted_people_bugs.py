@@ -11,7 +11,7 @@ PEOPLE_PLANTS = [
         "a claim that was under way when the fleet froze is taken",
         "dibs.stores.memory.sheets",
         (("if change.unless_due and self.acts_at.get(change.unless_due, inf) <= now:", "if False:"),),
-        first=225,
+        first=258,
     ),
     Plant(
         "what was due by the old rule is still due by the new one",
@@ -74,7 +74,7 @@ PEOPLE_PLANTS = [
         "dibs.flows.marks",
         (("    return job.version, _begun_at(job)\n", "    return job.version, 0.0\n"),),
         {"ttl": 1.0, "disasters": ["forget", "forget"]},
-        first=585,
+        first=641,
     ),
     Plant(
         "of two definitions the one deployed first wins",
@@ -112,13 +112,13 @@ PEOPLE_PLANTS = [
         "who runs a job without the store does not care whether it is paused",
         "dibs.flows.standin",
         (("known = self._known.get(duty.name)", "known = None"),),
-        first=40,
+        first=267,
     ),
     Plant(
         "who runs jobs without the store does not care whether all is frozen",
         "dibs.flows.standin",
         (("if self.freeze is not None and self.freeze.holds(now):", "if False:"),),
-        first=570,
+        first=922,
     ),
     Plant(
         "what somebody asks for leaves no line in the history",

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dibs.testing.simulation import play, play_copies
+from dibs.testing.simulation import play, play_copies, play_quorum
 from dibs.testing.simulation.__main__ import main
 from dibs.testing.simulation.weather import Weather
 
@@ -86,3 +86,22 @@ def test_many_seeds_are_summed_up(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "20 worlds in" in shown
     assert "0 with a fault" in shown
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(500, 2_000, 500))])
+def test_no_world_of_several_servers_breaks_a_promise(first: int) -> None:
+    found = {seed: play_quorum(seed).faults for seed in range(first, first + 500)}
+    assert not {seed: faults for seed, faults in found.items() if faults}
+
+
+def test_every_kind_of_fault_bites_somewhere_among_several_servers() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(300):
+        seen.update(play_quorum(seed).counts)
+    kinds = ("forget", "flush", "restart", "jump ahead", "jump back", "stall", "partition")
+    for what in (*kinds, "stale writes refused", "lost", "unreachable", "cancelled", "busy", "writes"):
+        assert seen[what] > 0, what
+
+
+def test_the_same_seed_is_the_same_world_of_several_servers() -> None:
+    assert play_quorum(7, with_trace=True) == play_quorum(7, with_trace=True)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
 import dibs
-from dibs import Job, JobMethod, Run, RunView
+from dibs import Job, JobMethod, Run, RunView, StepView
 
 d = dibs.connect("memory://snippets", namespace="jobs", quiet=True)
 
@@ -107,6 +107,13 @@ def test_arguments_are_kept() -> None:
     assert as_any_job.rule == ""
 
 
+def test_steps_are_views() -> None:
+    assert_type(report.submit("one", {"customer": "acme"}, by="ann", reason="asked"), StepView)
+    assert_type(report.step("one"), StepView | None)
+    assert_type(report.steps(10, after="a"), Sequence[StepView])
+    assert_type(nightly.steps(), Sequence[StepView])
+
+
 def test_async_types_are_kept_too() -> None:
     async def main() -> None:
         assert_type(await letter("acme"), str)
@@ -115,6 +122,9 @@ def test_async_types_are_kept_too() -> None:
         assert_type(await ping(), str)
         assert_type(await Shop().count(), str)
         assert_type(await nightly.ahistory(), Sequence[RunView])
+        assert_type(await letter.asubmit("one", {"customer": "acme"}), StepView)
+        assert_type(await letter.astep("one"), StepView | None)
+        assert_type(await letter.asteps(), Sequence[StepView])
 
     asyncio.run(main())
 

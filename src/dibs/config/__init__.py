@@ -32,6 +32,8 @@ class Config:
     patience: float = PATIENCE
     retry_interval: float | None = None
     """Between two tries to connect; `None` is at our own pace."""
+    min_replicas: int = 0
+    """How many replicas of a server must have what it grants; 0 is not to wait for them."""
     on_outage: OnOutageOfJob = "closed"
     local_url: str = EMBEDDED
     enabled: bool = True
@@ -41,6 +43,8 @@ class Config:
     """What a node of this client can do that not all can; jobs may ask for it."""
     version: str = ""
     """Which version of the program a node of this client runs, shown to people."""
+    alert_after_refusals: int = 0
+    """Of a lock that was refused so many times in a row, an alert is told; 0 is never."""
     workflow_enabled: bool = True
     workflow_ttl: float = TTL
     workflow_wait: float = 0.0

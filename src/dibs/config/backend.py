@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dibs.errors import ConfigError
 from dibs.stores import open_store
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def own_store(config: Config) -> Backend:
     """The one where the locks are."""
-    return _opened(config, "url", config.url or "", retry_interval=config.retry_interval)
+    options = {"retry_interval": config.retry_interval, "min_replicas": config.min_replicas}
+    return _opened(config, "url", config.url or "", **options)
 
 
 def local_store(config: Config) -> Backend:
@@ -28,8 +29,8 @@ def local_store(config: Config) -> Backend:
     return backend
 
 
-def _opened(config: Config, name: str, url: str, *, retry_interval: float | None = None) -> Backend:
+def _opened(config: Config, name: str, url: str, **options: Any) -> Backend:
     try:
-        return open_store(url, retry_interval=retry_interval)
+        return open_store(url, **options)
     except ConfigError as fault:
         raise ConfigError(f"{name} ({config.source(name)}): {fault}") from fault

@@ -50,6 +50,7 @@ PATIENCE = Setting("patience", _PATIENCE, ("DIBS_PATIENCE",), ("patience",))
 RETRY_INTERVAL = Setting(
     "retry_interval", values.duration(0.0, LONGEST_PATIENCE, unit="ms"), (), (f"{SERVER}.retryInterval",)
 )
+MIN_REPLICAS = Setting("min_replicas", values.count, ("DIBS_MIN_REPLICAS",), ("min_replicas",))
 ON_OUTAGE = Setting("on_outage", _ON_OUTAGE, ("DIBS_ON_OUTAGE",), ("on_outage",))
 LOCAL_URL = Setting("local_url", values.url, ("DIBS_LOCAL_URL",), ("local_url",), is_secret=True)
 ENABLED = Setting("enabled", values.yes_or_no, ("DIBS_ENABLED",), ("enabled",))
@@ -57,6 +58,9 @@ MODE = Setting("mode", _MODE, ("DIBS_MODE",), ("mode",))
 REQUIRE_SHARED = Setting("require_shared", values.yes_or_no, ("DIBS_REQUIRE_SHARED",), ("require_shared",))
 LABELS = Setting("labels", labels_of, ("DIBS_LABELS",), ("labels",))
 VERSION = Setting("version", values.version, ("DIBS_VERSION",), ("version",))
+ALERT_AFTER_REFUSALS = Setting(
+    "alert_after_refusals", values.count, ("DIBS_ALERT_AFTER_REFUSALS",), ("alert_after_refusals",)
+)
 
 WORKFLOW_ENABLED = Setting("workflow_enabled", values.yes_or_no, ("WORKFLOW_LOCK_ENABLED",), ("workflow.lock.enabled",))
 WORKFLOW_TTL = Setting("workflow_ttl", _TTL, ("WORKFLOW_LOCK_TIMEOUT",), ("workflow.lock.timeout",))
@@ -90,6 +94,7 @@ OWN: tuple[Setting[object], ...] = (
     TTL,
     PATIENCE,
     RETRY_INTERVAL,
+    MIN_REPLICAS,
     ON_OUTAGE,
     LOCAL_URL,
     ENABLED,
@@ -97,6 +102,7 @@ OWN: tuple[Setting[object], ...] = (
     REQUIRE_SHARED,
     LABELS,
     VERSION,
+    ALERT_AFTER_REFUSALS,
     WORKFLOW_ENABLED,
     WORKFLOW_TTL,
     WORKFLOW_WAIT,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 HIDDEN = "***"
 EMBEDDED = frozenset({"memory", "sqlite", "valkey+embedded"})
-SERVERS = frozenset({"redis://", "rediss://", "valkey://", "valkeys://"})
+SERVERS = frozenset({"redis", "rediss", "valkey", "valkeys", "redlock", "redlocks"})
+SENTINELS, CLUSTERS = "+sentinel", "+cluster"
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*(?=://)")
 _PLAIN = re.compile(
@@ -53,13 +54,25 @@ def assembled(host: str, port: int, *, login: Login) -> str:
 def with_login(url: str, login: Login) -> str:
     """A server's URL with a user, a password and a database that were said apart from it."""
     plain = _PLAIN.fullmatch(url)
-    if plain is None or login == Login() or plain["scheme"].lower() not in SERVERS:
+    if plain is None or login == Login():
         return url
-    host, slash, path = plain["place"].partition("/")
-    if login.database is not None:
-        slash, path = "/", str(login.database)
+    kind, _, topology = plain["scheme"].lower().removesuffix("://").partition("+")
+    if kind not in SERVERS or f"+{topology}" not in ("+", SENTINELS, CLUSTERS):
+        return url
+    place = _of_database(plain["place"], f"+{topology}", login.database)
     had = f"{plain['user']}{plain['secret'] or ''}@" if plain["user"] is not None else ""
-    return f"{plain['scheme']}{_login(login) or had}{host}{slash}{path}{plain['options'] or ''}"
+    return f"{plain['scheme']}{_login(login) or had}{place}{plain['options'] or ''}"
+
+
+def _of_database(place: str, topology: str, database: int | None) -> str:
+    """The place with that database: of sentinels it comes last; of several servers the first has it, for all."""
+    if database is None or (topology == CLUSTERS and not database):
+        return place
+    if topology == SENTINELS:
+        hosts, _, path = place.partition("/")
+        return f"{hosts}/{path.partition('/')[0]}/{database}"
+    first, comma, others = place.partition(",")
+    return f"{first.partition('/')[0]}/{database}{comma}{others}"
 
 
 def _login(login: Login) -> str:

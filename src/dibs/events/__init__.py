@@ -23,6 +23,7 @@ from dibs.events.jobs import (
     RunBuried,
     RunEnded,
     RunForsaken,
+    RunLeftBehind,
     RunSlow,
     ScheduleChanged,
     ScheduleRetired,
@@ -42,7 +43,9 @@ from dibs.events.locks import (
     HandedOn,
     HeldLong,
     JoinedQueue,
+    LetInAgain,
     Lost,
+    RefusedInARow,
     Released,
     ReleasedNothing,
 )
@@ -56,6 +59,19 @@ from dibs.events.stores import (
     StoreRisky,
     StoreSilent,
     Stumbled,
+)
+from dibs.events.workers import (
+    PrimaryLost,
+    WorkerDied,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerNotUp,
+    WorkerReady,
+    WorkerRestarting,
+    WorkerSilent,
+    WorkersLeaving,
+    WorkersRolling,
+    WorkerStarted,
 )
 
 __all__ = [
@@ -80,18 +96,22 @@ __all__ = [
     "JobEvent",
     "JobUnbound",
     "JoinedQueue",
+    "LetInAgain",
     "LockingDisabled",
     "Lost",
     "NodeDown",
     "Observer",
     "PolicyOver",
     "PolicyUsed",
+    "PrimaryLost",
+    "RefusedInARow",
     "Released",
     "ReleasedNothing",
     "RunBegun",
     "RunBuried",
     "RunEnded",
     "RunForsaken",
+    "RunLeftBehind",
     "RunSlow",
     "ScheduleChanged",
     "ScheduleRetired",
@@ -103,6 +123,16 @@ __all__ = [
     "StoreSilent",
     "Stumbled",
     "TickPassed",
+    "WorkerDied",
+    "WorkerEnded",
+    "WorkerEvent",
+    "WorkerNotUp",
+    "WorkerReady",
+    "WorkerRestarting",
+    "WorkerSilent",
+    "WorkerStarted",
+    "WorkersLeaving",
+    "WorkersRolling",
     "WouldHaveFailed",
     "WouldHaveSkipped",
     "WouldHaveWaited",
@@ -113,6 +143,8 @@ Event = (
     | JoinedQueue
     | Released
     | FoundBusy
+    | RefusedInARow
+    | LetInAgain
     | CallAdmitted
     | CallSkipped
     | CalledUnlocked
@@ -137,6 +169,7 @@ Event = (
     | WouldHaveSkipped
     | WouldHaveFailed
     | JobEvent
+    | WorkerEvent
     | Stumbled
 )
 

@@ -75,6 +75,16 @@ class RunForsaken:
 
 
 @value
+class RunLeftBehind:
+    """A run of this node's does not count any more, and did not stop when its time was over: it may go on for ever."""
+
+    job: str
+    tick: float
+    attempt: int
+    running_for: float
+
+
+@value
 class RunBuried:
     """Another node's run was given up, as it was not renewed; unless it `is_last`, it is begun once more."""
 
@@ -166,6 +176,7 @@ JobEvent = (
     | RunBuried
     | RunEnded
     | RunForsaken
+    | RunLeftBehind
     | RunSlow
     | ScheduleChanged
     | ScheduleRetired

@@ -42,6 +42,28 @@ class FoundBusy:
 
 
 @value
+class RefusedInARow:
+    """Somebody else had a lock so many times in a row when we asked for it, since then (epoch seconds): is it stuck?
+
+    Told for every so many refusals as `alert_after_refusals` says.
+    """
+
+    name: str
+    times: int
+    since: float
+    holder: str
+
+
+@value
+class LetInAgain:
+    """We got a lock that had been refused so many times in a row, since then (epoch seconds), and that was told."""
+
+    name: str
+    times: int
+    since: float
+
+
+@value
 class ReleasedNothing:
     """A lock was to be released by its name, but this client has no lease on it: nothing was done."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from math import inf
 from typing import TYPE_CHECKING, Literal
 from weakref import ref
@@ -11,7 +11,7 @@ from dibs import events
 from dibs.errors import ClientClosed, StoreRefused, StoreUnreachable
 from dibs.flows.desk import Waiting, note_debt, owe
 from dibs.flows.hold import EVICTED, Hold, Watchers
-from dibs.model.asks import Acquire, AcquireAnswer, Busy, Granted, Leave, Queued, Said, StillQueued
+from dibs.model.asks import REFUSED, Acquire, Busy, Granted, Leave, Queued, Said, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE, Request
 from dibs.model.tenure import Tenure
@@ -22,26 +22,33 @@ if TYPE_CHECKING:
     from dibs.ports.world import World
 
 
+NONE_VOID: frozenset[int] = frozenset()
+
+
 class Bid:
     """One wish for a lock, under a name that is used for nothing else."""
 
-    _has_asked = _was_queued = _was_granted = False
-    _tries = 0
-    _no: StoreUnreachable | None = None
+    _no: StoreUnreachable | None
     """What the store has refused us with: a last ask that there was no time to answer is no outage then."""
-    _may_land_until = 0.0
+    _may_land_until: float
     """Until when an ask of ours that was not answered may still land: our leave must bar it."""
-    _given_up_until = 0.0
+    _given_up_until: float
     """The same, without the ask that is under way."""
-    _void: frozenset[int] = frozenset()
+    _void: frozenset[int]
+    queued: Callable[[], Awaitable[None]] | None
+    """Whom to tell, if anybody, that the lock is held by somebody else, and is waited for."""
 
     def __init__(self, world: World, desk: Desk, request: Request, watchers: Watchers, bearer: object) -> None:
         self._world, self._desk, self._request = world, desk, request
         self._watchers, self._bearer = watchers, bearer
-        self._owner = world.token()
-        self._inbox = world.listen(self._owner)
+        self._owner = owner = world.token()
+        self._inbox = world.listen(owner)
+        # All are set here: what an object does not have itself, but by its class, takes ten times as long to look up.
+        self._has_asked = self._was_queued = self._was_granted = False
+        self._may_land_until = self._given_up_until = 0.0
+        self._no, self._void, self._tries, self.queued = None, NONE_VOID, 0, None
         self.began_at = self._asked_at = self._silent_since = world.now()
-        self._give_up_at = self.began_at + (inf if request.wait is None else request.wait)
+        self._give_up_at = inf if request.wait is None else self.began_at + request.wait
 
     @property
     def name(self) -> str:
@@ -54,14 +61,15 @@ class Bid:
         while True:
             if desk.is_closed:
                 raise ClientClosed("wait for a lock")
-            now = self._asked_at = world.now()
-            ends_at = min(now + PATIENCE, self._patient_until())
+            within = self._time_to_answer()
             try:
                 store_time = world.store_time()
                 if store_time is None:
-                    store_time = await world.ask(desk.store.time(), max(ends_at - now, A_MOMENT))
-                    self._asked_at = world.now()
-                answer = await self._ask(store_time, ends_at)
+                    store_time = await world.ask(desk.store.time(), within)
+                    ends_at, self._asked_at = self._asked_at + within, world.now()
+                    within = max(ends_at - self._asked_at, A_MOMENT)
+                command = desk.store.acquire(self._request.name, self.wish(store_time, within))
+                answer = await world.ask(command, within, exactly=bool(self._request.wait))
                 if isinstance(answer, Queued):
                     self._may_land_until = self._given_up_until
                     settled = await self._turn(answer)
@@ -69,10 +77,11 @@ class Bid:
                     settled = self.told(answer)
             except StoreUnreachable as silence:
                 await self._bear(silence)
-                continue
-            if settled is not None:
-                return settled
-            self._silent_since, self._tries, self._no = world.now(), 0, None
+            else:
+                if settled is not None:
+                    return settled
+                self._silent_since, self._tries, self._no = world.now(), 0, None
+            self._asked_at = world.now()
 
     def leave(self, *, to_the_keeper: bool = False) -> None:
         """Take back whatever the store may still have of us; who was told no and did not queue has left nothing."""
@@ -82,17 +91,18 @@ class Bid:
 
     def close(self) -> None:
         """Stop waiting."""
-        self._desk.tickets.pop(self._owner, None)
+        if self._was_queued:
+            self._desk.tickets.pop(self._owner, None)
         self._desk.inboxes.pop(self._owner, None)
 
     def wish(self, store_time: float, within: float) -> Acquire:
         """What to ask the store, which is to answer within so long; from now on there may be something to take back."""
-        desk, request = self._desk, self._request
-        desk.inboxes[self._owner] = ref(self._inbox)
+        desk, request, owner = self._desk, self._request, self._owner
+        desk.inboxes[owner] = ref(self._inbox)
         not_after = store_time + min(request.ttl, within)
         self._has_asked, self._may_land_until = True, max(self._given_up_until, not_after)
         return Acquire(
-            self._owner,
+            owner,
             request.ttl,
             not_after,
             self._inbox.channel,
@@ -106,7 +116,7 @@ class Bid:
 
     def told(self, answer: Granted | Busy | Literal[Said.REFUSED]) -> Hold | Busy | None:
         """What an answer comes to that is not to wait; `None` if we must ask again."""
-        if answer is not Said.REFUSED:  # which comes too late, perhaps after the same ask was granted
+        if answer is not REFUSED:  # which comes too late, perhaps after the same ask was granted
             self._may_land_until = self._given_up_until
         if isinstance(answer, Granted):
             self._was_granted = True
@@ -128,10 +138,10 @@ class Bid:
         why = "it is too far away for this TTL"
         return StoreUnreachable(self._desk.server, after=silent_for, why=why, is_outage=False)
 
-    def _ask(self, store_time: float, ends_at: float) -> Awaitable[AcquireAnswer]:
-        name, within = self._request.name, max(ends_at - self._asked_at, A_MOMENT)
-        command = self._desk.store.acquire(name, self.wish(store_time, within))
-        return self._world.ask(command, within, exactly=bool(self._request.wait))
+    def _time_to_answer(self) -> float:
+        """How long the store has for the ask that is about to be made."""
+        left = self._patient_until() - self._asked_at
+        return PATIENCE if left >= PATIENCE else max(left, A_MOMENT)
 
     async def _bear(self, silence: StoreUnreachable) -> None:
         """Bear the silence for a while, while patience lasts: the next try is a new ask by the same owner."""
@@ -157,6 +167,8 @@ class Bid:
     async def _turn(self, place: Queued) -> Hold | Busy | None:
         """Wait to be handed the lock; `None` when it is time to ask again."""
         self._stand_in_queue(place)
+        if self.queued is not None:
+            await self.queued()
         ask_at = self._asked_at + place.ask_again_in
         while True:
             wake = await self._inbox.next(max(min(ask_at, self._give_up_at) - self._world.now(), 0.0))

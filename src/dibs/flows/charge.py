@@ -11,8 +11,8 @@ from dibs.flows.asking import ask
 from dibs.flows.duty import NOT_RENEWED, TAKEN, TIMEOUT, Underway
 from dibs.flows.sheets import Taken, rewrite_all
 from dibs.model import rota
-from dibs.model.job import Job
-from dibs.model.record import Record, records_of
+from dibs.model.job import LEEWAY, Job
+from dibs.model.record import LATE, Record, records_of
 from dibs.model.rota import Step
 from dibs.model.sheet import Question
 from dibs.model.tenure import Tenure
@@ -45,9 +45,17 @@ class Charge:
                 self.forsake(mine, NOT_RENEWED)
             if terms.timeout is not None and lasts > terms.timeout:
                 mine.ask_to_stop(TIMEOUT)
+                self._leave_behind(mine, lasts - terms.timeout)
             if terms.expect is not None and lasts > terms.expect and not mine.is_told_slow:
                 mine.is_told_slow = True
                 self._desk.tell(events.RunSlow(mine.job, mine.run.tick, mine.run.attempt, lasts, terms.expect))
+
+    def _leave_behind(self, mine: Underway, late: float) -> None:
+        """One that is not ours any more, and will hardly ever stop."""
+        if mine.forsaken and late > LEEWAY and not mine.is_left_behind:
+            mine.is_left_behind = True
+            lasts = self._world.now() - mine.begun_at
+            self._desk.tell(events.RunLeftBehind(mine.job, mine.run.tick, mine.run.attempt, lasts))
 
     def rests(self) -> float:
         """For how many seconds there is nothing to say of the runs that go on, nor to them."""
@@ -108,7 +116,7 @@ class Charge:
         tick, attempt, outcome, is_last = record.tick, record.attempt, record.outcome, record.is_last
         if not record.started_at:
             self._desk.tell(events.TickPassed(job, tick, outcome, record.reason))
-        elif record.node != self._node:
+        elif record.node != self._node and record.outcome == "lost":
             self._desk.tell(events.RunBuried(job, tick, attempt, record.node, is_last))
         else:
             self._desk.tell(events.RunEnded(job, tick, attempt, outcome, record.reason, record.duration, is_last))
@@ -178,7 +186,7 @@ class Charge:
     async def _look_up(self, mine: Underway) -> None:
         """The history says what became of it; if it does not, the store has forgotten it, and is told anew."""
         run = mine.run
-        question = Question(mine.job, until=inf if run.source == "backfill" else run.tick, limit=RECENT)
+        question = Question(mine.job, until=inf if run.source in LATE else run.tick, limit=RECENT)
         lines = await ask(self._world, self._desk.store.lines(question), self._desk.patience)
         key = run.tick, run.attempt, run.source, self._node
         noted = [each for each in records_of(lines) if (each.tick, each.attempt, each.source, each.node) == key]

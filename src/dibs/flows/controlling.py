@@ -11,7 +11,7 @@ from dibs.flows.sheets import look, readable, rework, rewrite_all
 from dibs.model import control, fleet
 from dibs.model.control import Refused, Word
 from dibs.model.fleet import FLEET
-from dibs.model.job import BACKFILL, Job
+from dibs.model.job import BACKFILL, Job, belongs_to
 from dibs.model.rota import Step
 from dibs.model.sheet import Change, Sheet
 from dibs.model.value import value
@@ -185,7 +185,7 @@ async def _on_the_fleet(
 
 
 def _refusal(sheet: str, order: Order, why: str) -> ActRefused:
-    return ActRefused(sheet.removesuffix(BACKFILL), asked=order.asked, why=why)
+    return ActRefused(belongs_to(sheet), asked=order.asked, why=why)
 
 
 def _tell(desk: Desk, step: Step) -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """How long what was counted may be known here only."""
-BATCH = 1_000
-"""The most counts that one command adds."""
+BATCH = MOST_NAMES + 1
+"""The most counts that one command adds: what happened to all that are known by name, and to the others."""
 MOST_SLIPS = 500
 """So many notes are added up together: it is cheaper, and keeps them few."""
 
@@ -48,8 +48,9 @@ class Tally:
 
     def note(self, name: str, what: str, lasted: float = 0.0) -> bool:
         """It happened once more, and lasted so long; true if it is the first news since the store was told."""
-        self._slips.append((name, what, lasted))
-        if len(self._slips) >= MOST_SLIPS:
+        slips = self._slips
+        slips.append((name, what, lasted))
+        if len(slips) >= MOST_SLIPS:
             self._add_up()
         if self.is_new:
             return False
@@ -85,20 +86,19 @@ class Tally:
         self.is_new = True
 
     def _add_up(self) -> None:
+        slips, rows = self._slips, self._rows
         with self._guard, suppress(IndexError):  # a signal's handler was quicker
-            for _ in range(len(self._slips)):
-                name, what, lasted = self._slips.popleft()
-                row = self._rows.get(name)
-                if row is None:
-                    row = self._row(name)
-                sums = row[what]
+            others = rows.get(OTHERS) if len(rows) > MOST_NAMES else None
+            for _ in range(len(slips)):
+                name, what, lasted = slips.popleft()
+                sums = (rows.get(name) or others or self._row(name))[what]
                 sums[0] += 1
                 sums[1] += lasted
 
     def _row(self, name: str) -> _Row:
         if len(self._rows) >= MOST_NAMES:
             name = OTHERS
-        return self._rows.setdefault(name, defaultdict(_nothing))
+        return self._rows.get(name) or self._rows.setdefault(name, defaultdict(_nothing))
 
     def _totals(self) -> Iterator[tuple[str, str, int]]:
         for name, row in list(self._rows.items()):  # a signal's handler may add to it meanwhile

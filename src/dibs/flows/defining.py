@@ -13,6 +13,7 @@ from dibs.model import control, definition
 from dibs.model.control import Refused
 from dibs.model.definition import Definition, definition_of
 from dibs.model.job import BACKFILL
+from dibs.model.names import STEP
 
 if TYPE_CHECKING:
     from dibs.flows.controlling import Order
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from dibs.ports.world import World
 
 PAGE = 200
+LAST = "\U0010ffff"
+"""No name has this character, and none comes after it."""
 
 
 async def add(world: World, desk: Desk, said: Definition, *, order: Order) -> Step:
@@ -85,8 +88,14 @@ async def listed(world: World, desk: Desk, *, prefix: str, after: str, limit: in
         found += await _with_backfills(world, desk, jobs[: limit - len(found)])
         if len(reading.look.sheets) < PAGE:
             break
-        after = reading.look.sheets[-1].name
+        after = _beyond_steps(reading.look.sheets[-1].name)
     return found
+
+
+def _beyond_steps(sheet: str) -> str:
+    """After which name the next page begins: a job may have very many steps, and none of them is a schedule."""
+    job, is_step, _ = sheet.partition(STEP)
+    return f"{job}{STEP}{LAST}" if is_step else sheet
 
 
 async def _with_backfills(world: World, desk: Desk, jobs: Sequence[Job]) -> Sequence[Standing]:

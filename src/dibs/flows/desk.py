@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dibs.events import Lost, Stumbled
 from dibs.flows.hold import EVICTED
+from dibs.model.asks import StillQueued
 from dibs.model.request import PATIENCE
 from dibs.ports.world import AskAgain, Handed, Taken
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.model.counts import What
     from dibs.model.holding import Ended
     from dibs.ports.store import Store
-    from dibs.ports.world import Inbox, World
+    from dibs.ports.world import Inbox, Wake, World
 
 RETRY = 0.25
 """How soon a leave that was not answered is sent again."""
@@ -139,7 +140,7 @@ class Desk:
     def deliver(self, push: Push, asked_at: float) -> None:
         """Pass on what the store told us unasked; what it answered before that, we had asked at `asked_at`."""
         if (inbox := self.inbox(push.owner)) is not None:
-            inbox.put(Handed(push.fence, asked_at) if push.kind == "handed" else Taken(push.fence))
+            inbox.put(_wake(push, asked_at))
         # Inbox first, then hold, while one who enters does it the other way round: so neither misses the other.
         hold = self.holds.get(push.owner)
         if push.kind == "evicted" and hold is not None and hold.fence == push.fence:
@@ -151,6 +152,12 @@ class Desk:
         for owner in list(self.inboxes):
             if (inbox := self.inbox(owner)) is not None:
                 inbox.put(AskAgain())
+
+
+def _wake(push: Push, asked_at: float) -> Wake:
+    if push.kind == "woken":
+        return StillQueued(push.within) if push.within else AskAgain()
+    return Handed(push.fence, asked_at) if push.kind == "handed" else Taken(push.fence)
 
 
 def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> None:

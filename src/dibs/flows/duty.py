@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dibs.model.definition import Definition
 from dibs.model.tenure import Tenure, Verdict
@@ -41,6 +42,10 @@ class Crew(Protocol):
         """What the clock of its machine says (epoch seconds)."""
         ...
 
+    async def under(self, lock: str, act: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        """Do this while no other node does the like; not at all, if one does. Whether there was anything to do."""
+        ...
+
     async def first_here(self, job: str, tick: float) -> bool:
         """Whether this tick of a job is ours to run, of all nodes on this machine."""
         ...
@@ -70,6 +75,8 @@ class Underway:
     terms: Terms
     tenure: Tenure
     begun_at: float
+    safe_until: float = inf
+    """Until then no other node takes it away for taking too long, by our own clock."""
     function: str = ""
     """Which does it; that of the job's own name, if it is not said."""
     arguments: str = ""
@@ -89,6 +96,8 @@ class Underway:
     stop: Callable[[str], None] | None = None
     """Asks the one who does it to stop, and says why."""
     asked_to_stop: str = ""
+    is_left_behind: bool = False
+    """Whether it does not count any more, and did not stop when its time was over: nobody waits for it."""
     is_told_slow: bool = False
     is_unanswered: bool = False
     """Whether its end was told to the store, which has not answered."""
@@ -104,6 +113,10 @@ class Underway:
     def owner(self) -> str:
         """Under which name the store knows it."""
         return self.run.owner
+
+    def is_relied_on(self, now: float) -> bool:
+        """Whether nobody else can have it, as far as it knows."""
+        return not self.forsaken and not self.is_lost(now) and now < self.safe_until
 
     def is_lost(self, now: float) -> bool:
         """Whether its lease is over, by our own clock."""

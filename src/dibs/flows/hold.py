@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from dibs.errors import LeaseLost
 from dibs.model.asks import Renew
-from dibs.model.tenure import NOT_RENEWED, Tenure, Verdict
+from dibs.model.tenure import LOST, NOT_RENEWED, Tenure, Verdict
 
 if TYPE_CHECKING:
     from weakref import ReferenceType
@@ -39,8 +39,8 @@ class Hold:
 
     retry_at: float = 0.0
     unanswered_since: float | None = None
-    lost_because: str | None = None
-    is_over: bool = False
+    lost_because: str | None
+    is_over: bool
     bearer: ReferenceType[object] | None = None
     is_left: bool = False
     """Whether the last has gone out who could let others in under this grant."""
@@ -48,15 +48,15 @@ class Hold:
     """Who is in by now, where that is counted, and whom each of them wants to be told."""
     is_loose: bool = False
     """Whether no store stands behind it, as none could be asked, or was to be."""
-    policy: Literal["open", "local"] | None = None
+    policy: Literal["open", "local"] | None
     """By which `on_outage` it was taken, if not from the store that was named."""
     unfenced_by: str | None = None
     """What has made its fence none to send along."""
-    taken_up_at: float | None = None
+    taken_up_at: float | None
     """When it was taken over from another process, if it was."""
     noted_for: float = 0.0
     """How long it had been held when the store was last told that it was."""
-    memo: Memo | None = None
+    memo: Memo | None
     """What the store is to remember of the work that was done, once the lock is given back."""
 
     def __init__(
@@ -73,6 +73,8 @@ class Hold:
         self.tenure, self._granted_at, self.waited = tenure, tenure.asked_at, waited
         self.bar_until, self._watchers = bar_until, watchers
         self._still_to_do = {"end", "tell", "warn"}
+        # What every lock is looked at for is its own from the start: by its class it would be found far more slowly.
+        self.is_over, self.lost_because, self.memo, self.policy, self.taken_up_at = False, None, None, None, None
         if request.is_counted:
             self._entries, self._numbers, self._watchers = {0: watchers}, count(1), ()
 
@@ -103,19 +105,18 @@ class Hold:
     def admits(self, request: Request, now: float) -> bool:
         """Whether one with such a wish may go in under this grant: a writer's is good for a reader, too."""
         can_enter = self._entries is not None and request.is_counted and self.request.room <= request.room
-        return can_enter and self.check(now) is not Verdict.LOST
+        return can_enter and self.check(now) is not LOST
 
     def leave(self, entry: int) -> int | None:
-        """Go out by an entry: how many are still in, 0 if nobody counts; `None` if it was left before."""
-        if self._entries is None:
-            return 0
-        watchers = self._entries.pop(entry, None)
+        """Go out by an entry: how many are still in; `None` if it was left before."""
+        entries = cast("dict[int, Watchers]", self._entries)
+        watchers = entries.pop(entry, None)
         if watchers is None:
             return None
-        if not self._entries:  # who comes now is refused; who came before it could see that is not
+        if not entries:  # who comes now is refused; who came before it could see that is not
             self._watchers, self.is_left = watchers, True
-            self.is_left = not self._entries
-        return len(self._entries)
+            self.is_left = not entries
+        return len(entries)
 
     def loss(self) -> LeaseLost | None:
         """The loss as an error, if there was one."""
@@ -126,15 +127,15 @@ class Hold:
     def check(self, now: float) -> Verdict:
         """What our own clock says. A loss, once seen by anybody, is final."""
         if self.lost_because is not None or self.is_over:
-            return Verdict.LOST
+            return LOST
         verdict = self.tenure.judge(now)
-        if verdict is Verdict.LOST:
+        if verdict is LOST:
             self.lose(self._why_over())
         return verdict
 
     def prolong(self, tenure: Tenure, now: float) -> None:
         """A renewal was answered. It counts only if trust had not ended meanwhile."""
-        if self.check(now) is not Verdict.LOST:
+        if self.check(now) is not LOST:
             self.tenure = self.tenure.or_longer(tenure)
 
     def lose(self, reason: str) -> None:
@@ -162,11 +163,13 @@ class Hold:
 
     def to_renew(self, ttl: float) -> Renew:
         """What to ask the store, to go on for so long."""
-        return Renew(self.owner, self.fence, ttl, max(self.depth, 1 if self.request.is_counted else 0))
+        depth = max(self.depth, 1 if self.request.is_counted else 0)
+        return Renew(self.owner, self.fence, ttl, depth, self.request.room)
 
     def stays_for(self, now: float) -> float:
         """How long the lock is to stay taken once it is released."""
-        return max(self._granted_at + self.request.at_least - now, 0.0) if self.request.at_least else 0.0
+        at_least = self.request.at_least
+        return max(self._granted_at + at_least - now, 0.0) if at_least else 0.0
 
     def renewal(self, now: float) -> float | None:
         """The TTL to renew by, or `None` if more is not wanted."""

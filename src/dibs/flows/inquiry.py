@@ -13,7 +13,7 @@ from dibs.flows.muster import survey
 from dibs.flows.sheets import look, readable
 from dibs.model.facts import ROUNDING, Facts
 from dibs.model.fleet import DOWN_AFTER, FLEET, freeze_of
-from dibs.model.record import RAN, Act, Record, of_acts, of_tick
+from dibs.model.record import LATE, RAN, Act, Record, of_acts, of_tick
 from dibs.model.sheet import Question
 from dibs.model.spans import covering
 from dibs.model.ticks import PUNCTUAL
@@ -69,11 +69,12 @@ async def _tick(world: World, desk: Desk, known: Facts, tick: float) -> Facts:
     records = sorted([*own, *filled_in], key=lambda record: (record.attempt, record.at))
     together = () if records else await _told_together(world, desk, known.name, tick)
     lines = await ask(world, desk.store.lines(Question(known.name, until=tick, limit=1)), desk.patience)
-    earlier = await _records(world, desk, Question(known.name, until=tick, limit=EARLIER))
+    before = Question(known.name, until=tick, limit=EARLIER)
+    earlier = (await journal.found(world, desk, before, Record, fits=_is_by_its_tick)).lines
     return replace(
         known,
         records=records or together,
-        earlier=[each for each in earlier if each.tick < tick],
+        earlier=[each for _, each in earlier if each.tick < tick],
         reaches_back=bool(lines),
     )
 
@@ -117,8 +118,9 @@ async def _records(world: World, desk: Desk, question: Question) -> Sequence[Rec
 
 async def _acts(world: World, desk: Desk, question: Question) -> Sequence[Act]:
     """The oldest first."""
-    return [act for _, act in reversed(await journal.acts(world, desk, question))]
+    found = await journal.found(world, desk, question, Act, fits=lambda act: act.act != "submitted")
+    return [act for _, act in reversed(found.lines)]
 
 
 def _is_by_its_tick(record: Record) -> bool:
-    return record.source != "backfill"
+    return record.source not in LATE

@@ -6,7 +6,7 @@ silent store cannot keep it from telling a holder, in time, that its lease is ov
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -19,10 +19,11 @@ from dibs.flows.counting import report, report_if_due
 from dibs.flows.desk import RETRY, Waiting, note_debt, tell_loss
 from dibs.flows.hold import FORGOTTEN, Hold
 from dibs.flows.recording import record, record_if_due
-from dibs.model.asks import Granted, KeepAlive, KeepAnswer, Leave, Renew, Said, StillQueued
+from dibs.model.asks import KEPT, Granted, KeepAlive, KeepAnswer, Leave, Renew, StillQueued
 from dibs.model.backoff import backoff
 from dibs.model.request import A_MOMENT, PATIENCE
-from dibs.model.tenure import Tenure, Verdict
+from dibs.model.tenure import LOST, Tenure
+from dibs.ports.store import PartedStore
 from dibs.ports.world import AskAgain, Handed
 
 if TYPE_CHECKING:
@@ -80,15 +81,16 @@ class Keeper:
         self._judge(now)
         self._collect_abandoned()
         due = [*_leases_due(self._desk, now), *_tickets_due(self._world, self._desk, now)]
-        for start in range(0, len(due), BATCH):
-            self._keep(due[start : start + BATCH], now)
+        for part in _parts(self._desk, due):
+            for start in range(0, len(part), BATCH):
+                self._keep(part[start : start + BATCH], now)
         self._repeat_debts(now)
         self._note_silence(now)
 
     def _judge(self, now: float) -> None:
         """Tell of every loss that has come to light, and of holds that last suspiciously long."""
         for hold in list(self._desk.holds.values()):
-            if hold.check(now) is Verdict.LOST:
+            if hold.check(now) is LOST:
                 self._desk.strike(hold)
                 tell_loss(self._desk, hold)
             elif hold.is_forsaken():
@@ -124,7 +126,7 @@ class Keeper:
             if isinstance(item, Waiting):
                 if (inbox := self._desk.inbox(item.owner)) is not None:
                     inbox.put(_wake(asked_at, answer))
-            elif answer is Said.KEPT:
+            elif answer is KEPT:
                 self._desk.count(item.name, "renewed")
                 item.prolong(Tenure(asked.ttl, asked_at), now)
             else:
@@ -208,6 +210,16 @@ def _give_up(world: World, desk: Desk, ticket: Waiting, at: float | None) -> Non
     desk.tickets.pop(ticket.owner, None)
     if at is not None:
         note_debt(world, desk, ticket.name, Leave(ticket.owner, at + 2 * ticket.ttl), ttl=ticket.ttl)
+
+
+def _parts(desk: Desk, due: Sequence[_Kept]) -> Collection[Sequence[_Kept]]:
+    """By the part of the store that has them, if it has any: should one be silent, the others are kept all the same."""
+    if not isinstance(desk.store, PartedStore):
+        return [due]
+    parts: dict[int, list[_Kept]] = {}
+    for kept in due:
+        parts.setdefault(desk.store.part_of(kept[0].name), []).append(kept)
+    return parts.values()
 
 
 def _leases_due(desk: Desk, now: float) -> list[_Kept]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dibs import events
 from dibs.errors import LeaseLost, SelfDeadlock
@@ -11,9 +11,9 @@ from dibs.flows.asking import ask
 from dibs.flows.bid import Bid
 from dibs.flows.desk import note_debt, owe, tell_loss
 from dibs.flows.hold import FORGOTTEN, LEFT, Hold, Watchers
-from dibs.model.asks import Busy, Held, KeepAnswer, Leave, LeaveAnswer, Said
+from dibs.model.asks import KEPT, RELEASED, Busy, Held, KeepAnswer, Leave, LeaveAnswer
 from dibs.model.request import Request
-from dibs.model.tenure import Tenure, Verdict
+from dibs.model.tenure import LOST, Tenure
 from dibs.model.value import value
 
 if TYPE_CHECKING:
@@ -38,14 +38,17 @@ async def acquire(
     inside: Sequence[Hold] = (),
     watchers: Watchers = (),
     bearer: object = None,
+    queued: Callable[[], Awaitable[None]] | None = None,
 ) -> Hold | Denied:
     """From asking to holding. Whoever comes out without the lock has left, or owes it, at every await.
 
     `inside` is how the asker holds that lock already; the `bearer` stands for the lease: drop it, and it is over.
+    Who has to wait in the queue is told by `queued`.
     """
     if inside:
         refuse_self_deadlock(world, request, inside)
     bid = Bid(world, desk, request, watchers, bearer)
+    bid.queued = queued
     try:
         outcome = await bid.outcome()
     except GeneratorExit:  # thrown away, by the garbage collector perhaps: this is no place to talk to a store
@@ -76,12 +79,12 @@ async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
     """Ask for a whole TTL more, now; gives the loss if it was too late."""
     asked_at = world.now()
     ttl = hold.renewal(asked_at)
-    if hold.check(asked_at) is not Verdict.LOST and ttl is not None:
+    if hold.check(asked_at) is not LOST and ttl is not None:
         [answer] = await ask(world, desk.store.keep([(hold.name, hold.to_renew(ttl))]), desk.patience)
         _heard(world, desk, hold, tenure=Tenure(ttl, asked_at), answer=answer)
-        if answer is Said.KEPT:
+        if answer is KEPT:
             desk.count(hold.name, "renewed")
-    if hold.check(world.now()) is Verdict.LOST:
+    if hold.check(world.now()) is LOST:
         desk.strike(hold)
         tell_loss(desk, hold)
     return hold.loss()
@@ -90,7 +93,7 @@ async def prolong(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
 def restate(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
     """Tell the store, in passing, how often the lock is entered by now; gives the loss if we know of one."""
     asked_at = world.now()
-    if hold.check(asked_at) is not Verdict.LOST:
+    if hold.check(asked_at) is not LOST:
         ttl = hold.renewal(asked_at) if hold.request.renew else None
         ttl = hold.tenure.asked_at + hold.tenure.ttl - asked_at if ttl is None else ttl
         command, tenure = desk.store.keep([(hold.name, hold.to_renew(ttl))]), Tenure(ttl, asked_at)
@@ -99,7 +102,7 @@ def restate(world: World, desk: Desk, hold: Hold) -> LeaseLost | None:
 
 
 def _heard(world: World, desk: Desk, hold: Hold, *, tenure: Tenure, answer: KeepAnswer) -> None:
-    if answer is Said.KEPT:
+    if answer is KEPT:
         hold.prolong(tenure, world.now())
     else:
         hold.lose(FORGOTTEN)
@@ -122,10 +125,10 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
     One who has entered several times holds on until the last `entry` is left. What the hold has as its memo is left
     behind in the same step, unless it was lost.
     """
-    hold.check(now := world.now())
-    if hold.lost_because is not None:
+    now = world.now()
+    if hold.check(now) is LOST:
         tell_loss(desk, hold)  # while whoever leaves is among those to be told
-    if (still_in := hold.leave(entry)) != 0:
+    if hold.request.is_counted and (still_in := hold.leave(entry)) != 0:
         return restate(world, desk, hold) if still_in else None
     leave = Leave(hold.owner, hold.bar_until, hold.memo)
     try:
@@ -136,7 +139,7 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
             tell_loss(desk, hold)
             _owe(world, desk, hold, Leave(hold.owner, hold.bar_until))
             return hold.loss()
-        answer = await _left(world, desk, hold, leave)
+        answer = await _leaving(world, desk, hold, leave, now)
     except GeneratorExit:
         desk.strike(hold)
         note_debt(world, desk, hold.name, leave, ttl=hold.request.ttl, stays=hold.stays_for(world.now()))
@@ -155,7 +158,7 @@ def _ended(
     world: World, desk: Desk, hold: Hold, *, answer: LeaveAnswer | KeepAnswer, left_at: float
 ) -> LeaseLost | None:
     """How it was, as the store says."""
-    if answer is Said.RELEASED or answer is Said.KEPT:
+    if answer is RELEASED or answer is KEPT:
         desk.let_go(hold, left_at)
         if desk.is_heard:
             desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
@@ -165,12 +168,18 @@ def _ended(
     return hold.loss()
 
 
-async def _left(world: World, desk: Desk, hold: Hold, leave: Leave) -> LeaveAnswer | KeepAnswer:
+def _leaving(
+    world: World, desk: Desk, hold: Hold, leave: Leave, now: float
+) -> Coroutine[Any, Any, LeaveAnswer | KeepAnswer]:
     """Leave; or leave it to the store when the lock is to stay taken for a while."""
-    if not (stays := hold.stays_for(world.now())):
-        return await ask(world, desk.store.leave(hold.name, leave), desk.patience)
+    if stays := hold.stays_for(now):
+        return _stayed(world, desk, hold, stays)
+    return ask(world, desk.store.leave(hold.name, leave), desk.patience, since=now)
+
+
+async def _stayed(world: World, desk: Desk, hold: Hold, stays: float) -> KeepAnswer:
     [answer] = await ask(world, desk.store.keep([(hold.name, hold.to_renew(stays))]), desk.patience)
-    if answer is Said.KEPT:  # it would end by itself; but whoever waits was told of a later end, and is to be told
+    if answer is KEPT:  # it would end by itself; but whoever waits was told of a later end, and is to be told
         note_debt(world, desk, hold.name, Leave(hold.owner), ttl=hold.request.ttl, stays=stays)
     return answer
 
@@ -184,13 +193,13 @@ def _owe(world: World, desk: Desk, hold: Hold, leave: Leave) -> None:
 
 async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> None:
     """Release because all work is about to end. Belief ends first, so that whoever still works can see it."""
-    was_lost = hold.check(world.now()) is Verdict.LOST
+    was_lost = hold.check(world.now()) is LOST
     hold.lose(reason)
     if not hold.end():
         return
     desk.strike(hold)
-    answer = await _left(world, desk, hold, Leave(hold.owner, hold.bar_until))
-    if not was_lost and (answer is Said.RELEASED or answer is Said.KEPT):
+    answer = await _leaving(world, desk, hold, Leave(hold.owner, hold.bar_until), world.now())
+    if not was_lost and (answer is RELEASED or answer is KEPT):
         desk.let_go(hold, world.now())
         desk.tell(events.Released(hold.name, hold.fence, hold.held_for(world.now())))
         return
@@ -201,6 +210,6 @@ async def give_back(world: World, desk: Desk, hold: Hold, *, reason: str) -> Non
 
 def refuse_self_deadlock(world: World, request: Request, inside: Sequence[Hold]) -> None:
     """Who waits for room that it takes up itself would wait for ever."""
-    held = [hold for hold in inside if hold.check(world.now()) is not Verdict.LOST and not hold.is_forsaken()]
+    held = [hold for hold in inside if hold.check(world.now()) is not LOST and not hold.is_forsaken()]
     if request.is_patient and held and len(held) >= min(request.room, *(hold.request.room for hold in held)):
         raise SelfDeadlock(request.name, fence=held[0].fence)

@@ -33,9 +33,12 @@ class Marks:
         """The jobs of which there is something to tell."""
         return list({**self._through, **self._begun})
 
-    def note_tick(self, job: Job, tick: float) -> None:
-        """The store has let us deal with the job's ticks up to this one; unless it comes yet, by the store's clock."""
-        if job.next_due is not None and tick >= job.next_due:
+    def note_tick(self, job: Job, tick: float, *, now: float) -> None:
+        """The store has let us deal with the job's ticks up to this one; unless it comes yet, by the store's clock.
+
+        Of a job that is paused its sheet does not say which have come.
+        """
+        if tick > now or (job.next_due is not None and tick >= job.next_due):
             return
         of, known = self._through.get(job.name, (_of(job), tick))
         _keep(self._through, job.name, (_of(job), max(tick, known) if of == _of(job) else tick))

@@ -8,12 +8,13 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from dibs import events
-from dibs.flows.sheets import BESIDE, look, rework, rewrite_all
+from dibs.flows.sheets import forget, look, rework, rewrite_all
 from dibs.model import fleet
 from dibs.model.control import Word, ended
 from dibs.model.definition import Deployment, enrolled, is_outdated, retired
 from dibs.model.fleet import BEAT, DEPLOYMENT, FLEET, MOST_SHOWN, NODE, Fleet, Node, fleet_of, parted
 from dibs.model.job import BACKFILL
+from dibs.model.names import WORKER
 from dibs.model.sheet import Change, Sheet
 
 if TYPE_CHECKING:
@@ -81,11 +82,10 @@ class Muster:
         self._world.later(self._desk.store.note(FLEET, entries, fleet.KEEP, fleet.KEEP_FOR), _is_noted)
 
     async def heed(self, reading: Reading) -> Pause | None:
-        """See to what is due and no job's: nodes long gone are forgotten. Gives the freeze, if there is one."""
+        """See to what is due and no job's: nodes and workers long gone are forgotten. Gives the freeze, if any."""
         sheets, now = reading.look.sheets, reading.look.now
-        old = [Change(each.name, each.revision, None, None, now, inf) for each in sheets if each.name.startswith(NODE)]
-        if old:
-            await self._world.ask(self._desk.store.amend(old), self._desk.patience)
+        await forget(self._world, self._desk, reading, NODE)
+        await forget(self._world, self._desk, reading, WORKER)
         for sheet in [each for each in sheets if each.name == FLEET]:
             if (freeze := fleet.freeze_of(sheet, now)) is not None:
                 return freeze
@@ -180,12 +180,23 @@ class Muster:
 
 async def survey(world: World, desk: Desk) -> Fleet:
     """All nodes and deployments as they stand."""
+    _, deployments = await _all(world, desk, DEPLOYMENT)
+    now, nodes = await _all(world, desk, NODE)
+    seen = fleet_of([*deployments, *nodes], now)
+    if all(node.deployment in seen.deployments for node in seen.live):
+        return seen
+    _, deployments = await _all(world, desk, DEPLOYMENT)  # a node has come meanwhile, with code that was not there
+    return fleet_of([*deployments, *nodes], now)
+
+
+async def _all(world: World, desk: Desk, prefix: str) -> tuple[float, Sequence[Sheet]]:
+    """The sheets whose names begin so: not all that a fleet keeps beside its jobs, which may be any number."""
     sheets, after = list[Sheet](), ""
     while True:
-        reading = await look(world, desk, desk.store.named(BESIDE, after, PAGE))
+        reading = await look(world, desk, desk.store.named(prefix, after, PAGE))
         sheets += reading.look.sheets
         if len(reading.look.sheets) < PAGE:
-            return fleet_of(sheets, reading.look.now)
+            return reading.look.now, sheets
         after = reading.look.sheets[-1].name
 
 

@@ -15,7 +15,7 @@ from dibs.flows.sheets import look, readable
 from dibs.model.calendar.rule import LATEST
 from dibs.model.fleet import FLEET, freeze_of
 from dibs.model.holding import Holding
-from dibs.model.job import BACKFILL
+from dibs.model.job import belongs_to
 from dibs.model.record import ACTS, RAN, RUNS, Act, Record, of_acts, of_node, of_state
 from dibs.model.sheet import Question
 from dibs.model.spans import covering
@@ -120,7 +120,7 @@ def _ended(sheet: str, record: Record) -> Holding:
     reason = record.outcome + (f": {record.reason}" if record.reason else "")
     ended: Ended = "lost" if record.outcome == "lost" else "released"
     return Holding(
-        sheet.removesuffix(BACKFILL),
+        belongs_to(sheet),
         record.node,
         record.fence,
         record.started_at,

@@ -34,8 +34,10 @@ FIRST = 10
 """Of the brief ones of each lock, the first of a report are noted each. The others are counted."""
 MOST = 500
 """So many are noted in a report of all locks. What is more is counted."""
-BATCH = 100
-"""The most that one command notes: others ask the store for locks meanwhile."""
+BATCH = 250
+"""The most that one command notes: others ask the store for locks meanwhile. It takes a server less than a renewal of
+as many leases as go together, so it is not to be more commands than that either.
+"""
 HISTORIES = {"~locks": 80_000, "~locks:brief": 20_000}
 """How many are kept of those that lasted, and of the brief ones: they do not crowd out the others."""
 KEEP_FOR = 30 * 86_400.0
@@ -65,9 +67,7 @@ class Ledger:
 
     def let_go(self, hold: Hold, lasted: float, now: float) -> None:
         """It was given back. This is on the way of every lock, so little is done here."""
-        row = self._rows.get(hold.name)
-        if row is None:
-            row = self._row(hold.name)
+        row = self._rows.get(hold.name) or self._row(hold.name)
         if lasted >= BRIEF:
             self._lasting.append((_slip(hold, now), "released", ""))
         elif len(row.slips) < FIRST:
@@ -112,7 +112,7 @@ class Ledger:
     def _row(self, name: str) -> _Row:
         if len(self._rows) >= MOST_NAMES:
             name = OTHERS
-        return self._rows.setdefault(name, _Row())
+        return self._rows.get(name) or self._rows.setdefault(name, _Row())
 
 
 class _Row:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dibs.flows.asking import ask
-from dibs.model.job import Job, calendar_of, job_of
+from dibs.model.job import Job, calendar_of
+from dibs.model.reading import job_of
 from dibs.model.rota import Step
 from dibs.model.sheet import Change, Look, Sheet
 from dibs.model.value import value
@@ -47,6 +48,8 @@ class Taken:
     step: Step
     revision: int
     asked_at: float
+    now: float
+    """What the store's clock said then."""
 
 
 async def look(world: World, desk: Desk, command: Command[Look]) -> Reading:
@@ -66,7 +69,7 @@ async def amend(
         revisions = await world.ask(desk.store.amend(changes), desk.patience)
         desk.seen_fence = max(desk.seen_fence, *revisions)
         pairs = zip(some, revisions, strict=True)
-        taken += [Taken(step, revision, reading.asked_at) for step, revision in pairs if revision]
+        taken += [Taken(step, revision, reading.asked_at, reading.look.now) for step, revision in pairs if revision]
     return taken
 
 
@@ -151,6 +154,15 @@ async def rework(world: World, desk: Desk, name: str, judge: Callable[[Sheet | N
             desk.seen_fence = max(desk.seen_fence, revision)
             return True
     return False
+
+
+async def forget(world: World, desk: Desk, reading: Reading, prefix: str) -> None:
+    """Throw away what is due of such sheets: they are no job's, and were kept for as long as anybody might ask."""
+    names = [sheet for sheet in reading.look.sheets if sheet.name.startswith(prefix)]
+    if names:
+        now = reading.look.now
+        old = [Change(sheet.name, sheet.revision, None, None, now, now + LANDS_WITHIN) for sheet in names]
+        await world.ask(desk.store.amend(old), desk.patience)
 
 
 def readable(sheets: Sequence[Sheet], *, unread: Callable[[Sheet, str], None] = lambda _, __: None) -> Iterator[Job]:

@@ -12,13 +12,17 @@ from dibs import events
 from dibs.errors import StoreUnreachable
 from dibs.flows.bearings import Bearings
 from dibs.flows.charge import Charge
+from dibs.flows.chores import chores_due, do_chores
+from dibs.flows.doubts import Doubts
 from dibs.flows.duty import NOT_RENEWED, Crew, Duty, Underway
 from dibs.flows.marks import Marks
 from dibs.flows.muster import Muster
-from dibs.flows.sheets import LANDS_WITHIN, MOST_AT_ONCE, Reading, Taken, amend, look, readable, rewrite_all
+from dibs.flows.sheets import MOST_AT_ONCE, Reading, Taken, amend, look, readable, rewrite_all
 from dibs.flows.standin import StandIn
 from dibs.model import rota
+from dibs.model.chores import TIDYING, Chore, chore
 from dibs.model.fleet import FLEET
+from dibs.model.job import LEEWAY
 from dibs.model.rota import Step
 from dibs.model.tenure import Tenure
 
@@ -56,8 +60,7 @@ class Shift:
         """Whether the store was told what it may not know any more, since it last may have forgotten."""
         self._unread: dict[str, int] = {}
         """Sheets that are nobody's here, of which we have told: at which revision."""
-        self._doubts: dict[str, tuple[str, float]] = {}
-        """Claims of which nobody knows: by owner, for which job, and until when they may land."""
+        self._doubts = Doubts(world, desk)
 
     async def round(self) -> float:
         """Do what is to be done now; gives in how many seconds there may be more. Outlasts a store that is silent."""
@@ -76,7 +79,7 @@ class Shift:
     async def retire(self) -> None:
         """Hand back or give up what has not ended."""
         self.is_leaving = True
-        await self._settle_doubts()
+        await self._doubts.settle()
         await self._tell_of_outage()
         await self.charge.hand_back()
         await self._muster.retire()
@@ -87,7 +90,7 @@ class Shift:
             self._reunited_at = self._world.now() + REUNION
         if not self._is_reminded:
             await self._remind()
-        await self._settle_doubts()
+        await self._doubts.settle()
         await self._tell_of_outage()
         await self.charge.report()
         if self.is_leaving:
@@ -107,10 +110,8 @@ class Shift:
             self._stand_in.freeze = await self._muster.heed(reading)  # also now: the store may be silent next
             if pause > 0 or self._stand_in.freeze is not None:
                 return min(pause, LOOK_EVERY) if pause > 0 else LOOK_EVERY
-            steps = self._steps(reading)
-            if steps:
-                for each in await self._claimed(reading, steps):
-                    self._took(each)
+            did = await self._do_chores(reading, skip)  # first: however much is new, nothing is put off for ever
+            if await self._take(reading, self._steps(reading)) or did:
                 return 0.0
             self._covered = reading.look.now
             if len(reading.look.sheets) < MOST_AT_ONCE or not self._crew.room():
@@ -118,21 +119,39 @@ class Shift:
                 return LOOK_EVERY if next_at is None else min(next_at - reading.look.now, LOOK_EVERY)
             skip += len(reading.look.sheets)  # others' jobs, all of them
 
-    def _steps(self, reading: Reading) -> Sequence[Step]:
-        """What is to be done about the jobs that are due: as many of ours as there is room for."""
+    def _steps(self, reading: Reading, kind: Chore | None = None) -> Sequence[Step]:
+        """What is to be done about the jobs that are due: as many of ours as there is room for; or chores of a kind."""
         steps, room, now = list[Step](), self._crew.room(), reading.look.now
         for job in readable(self._in_our_order(reading.look.sheets), unread=self._tell_unread):
-            if room <= 0:
+            if room <= 0 and kind not in TIDYING:
                 break
-            if not self._is_ours(job):
-                why = self._muster.fleet.lacks(job)
-                steps += [step] if why and (step := rota.unattended(job, why, now=now)) is not None else []
-            elif not self._is_left_to_others(job.name):
-                known, owner = self._marks.remembered(job), self._world.token()
-                step = rota.advanced(known, now=now, owner=owner, node=self._crew.node)
+            if chore(job, now) != kind:
+                continue
+            step = rota.tidied(job, now=now) if kind in TIDYING else self._step(job, now)
+            if step is not None:
                 room -= step.begun is not None
                 steps.append(step)
         return steps
+
+    def _step(self, job: Job, now: float) -> Step | None:
+        """What is to be done about one: if it is ours, or nobody can do it."""
+        if not self._is_ours(job):
+            why = self._muster.fleet.lacks(job)
+            return rota.unattended(job, why, now=now) if why else None
+        if self._is_left_to_others(job.name):
+            return None
+        known, owner = self._marks.remembered(job), self._world.token()
+        return rota.advanced(known, now=now, owner=owner, node=self._crew.node)
+
+    async def _do_chores(self, reading: Reading, skip: int) -> bool:
+        """See to the steps of the fleet, as far as we can and nobody else does; whether there was anything."""
+
+        async def see_to(kind: Chore) -> bool:
+            fresh = await look(self._world, self._desk, self._desk.store.due(skip, MOST_AT_ONCE))
+            return await self._paused(fresh) <= 0 and await self._take(fresh, self._steps(fresh, kind))
+
+        kinds: Sequence[Chore] = [kind for kind in chores_due(reading) if self._steps(reading, kind)]
+        return await do_chores(self._crew, kinds, see_to)
 
     def _tell_unread(self, sheet: Sheet, why: str) -> None:
         if self._unread.get(sheet.name) != sheet.revision:
@@ -159,20 +178,21 @@ class Shift:
             self._stand_in.note(readable(reading.look.sheets))
             self._minded_at = reading.asked_at
 
-    async def _claimed(self, reading: Reading, steps: Sequence[Step]) -> Sequence[Taken]:
-        """Those that are ours now. Claims that are not answered stay in doubt."""
-        lands_by = reading.look.now + LANDS_WITHIN
-        doubts = {step.begun.owner: (step.job.name, lands_by) for step in steps if step.begun is not None}
-        self._doubts.update(doubts)
+    async def _take(self, reading: Reading, steps: Sequence[Step]) -> bool:
+        """Have the store take these; whether there were any. Claims that are not answered stay in doubt."""
+        if not steps:
+            return False
+        owners = self._doubts.ask(steps, reading.look.now)
         taken = await amend(self._world, self._desk, reading, steps, unless_due=FLEET)
-        for owner in doubts:
-            del self._doubts[owner]
-        return taken
+        self._doubts.answered(owners)
+        for each in taken:
+            self._took(each)
+        return True
 
     def _took(self, taken: Taken) -> None:
         step, job = taken.step, taken.step.job
         if step.through is not None:
-            self._marks.note_tick(job, step.through)
+            self._marks.note_tick(job, step.through, now=taken.now)
             self._stand_in.leave_out(job.name, step.through)
         for record in step.records:
             self.charge.tell(job.name, record)
@@ -181,16 +201,17 @@ class Shift:
 
     def _take_on(self, job: Job, run: Run, asked_at: float) -> None:
         if run.has_tick:
-            self._marks.note_tick(job, run.tick)
+            self._marks.note_tick(job, run.tick, now=run.started_at)
         mine = Underway(job.name, run, job.terms, Tenure(job.terms.ttl, asked_at), begun_at=self._world.now())
         mine.function, mine.arguments, mine.rule = job.done_by, run.arguments or job.arguments, job.rule
+        mine.safe_until = asked_at + job.overdue_at(run) - run.started_at - LEEWAY / 2
         self._begin(mine)
 
     def _begin(self, mine: Underway) -> None:
         run = mine.run
         if mine.is_lost(self._world.now()):  # the answer came too late to begin by
             self.charge.forsake(mine, NOT_RENEWED)
-            self._doubts[run.owner] = mine.job, 0.0
+            self._doubts.give_up(mine)
             return
         self.charge.underway[run.owner] = mine
         self._marks.note_begun(mine.job, run)
@@ -227,22 +248,6 @@ class Shift:
     def _reminded(self, name: str, job: Job | None, now: float) -> Step | None:
         counts = {mine.owner for mine in self.charge.underway.values() if not mine.forsaken}
         return None if job is None else self._marks.reminded(job, counts, now)
-
-    async def _settle_doubts(self) -> None:
-        """Claims of which nobody knows are given back, should they have been made: none of them was begun."""
-        names = dict.fromkeys(name for name, _ in self._doubts.values())
-        await rewrite_all(self._world, self._desk, list(names), self._given_back)
-
-    def _given_back(self, name: str, job: Job | None, now: float) -> Step | None:
-        for owner, (of, lands_by) in list(self._doubts.items()):
-            if of != name:
-                continue
-            back = None if job is None else rota.handed_back(job, owner, now=now, has_begun=False)
-            if back is not None:
-                return back
-            if now > lands_by:
-                del self._doubts[owner]
-        return None
 
     # While the store is silent.
 
@@ -290,4 +295,4 @@ class Shift:
                     mine.is_loose = False
                     if taken.step.job.run_of(mine.owner) is not None:
                         mine.tenure = Tenure(mine.terms.ttl, taken.asked_at)
-                    self._marks.note_tick(taken.step.job, mine.run.tick)
+                    self._marks.note_tick(taken.step.job, mine.run.tick, now=taken.now)

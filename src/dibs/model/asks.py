@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Literal
+from typing import Final, Literal
 
 from dibs.model.value import value
 
@@ -54,6 +54,8 @@ class Renew:
     fence: int
     ttl: float
     depth: int = 0
+    room: int = 1
+    """How many may hold the lock together: where several servers decide, that says how many of them must keep it."""
 
 
 @value
@@ -62,11 +64,14 @@ class Leave:
 
     `bar_until` is given while an acquire of ours is unanswered: should it land after this, it is refused.
     A `memo` is what to remember of the work that was done; it is kept only if the lease was still ours.
+    With a `fence` it is only about the lease that has it: one who has got a part of a lock, and asks again, takes
+    back the first part and keeps its ticket, and what it gets the next time.
     """
 
     owner: str
     bar_until: float | None = None
     memo: Memo | None = None
+    fence: int | None = None
 
 
 @value
@@ -145,6 +150,13 @@ class Said(Enum):
     LEFT = "left"
     EVICTED = "evicted"
     CHANGED = "changed"
+    NO_LOCK = "no lock"
+
+
+REFUSED: Final = Said.REFUSED
+KEPT: Final = Said.KEPT
+RELEASED: Final = Said.RELEASED
+"""Those that nearly every lock is asked about, by a name of their own: see `tenure.LOST`."""
 
 
 @value
@@ -160,15 +172,20 @@ AcquireAnswer = Granted | Queued | Busy | Literal[Said.REFUSED]
 AllAnswer = Sequence[Granted] | Hindrance
 KeepAnswer = Granted | StillQueued | Literal[Said.KEPT, Said.GONE]
 LeaveAnswer = Literal[Said.RELEASED, Said.LEFT, Said.GONE]
-EvictAnswer = Literal[Said.EVICTED, Said.CHANGED, Said.GONE]
+EvictAnswer = Literal[Said.EVICTED, Said.CHANGED, Said.GONE, Said.NO_LOCK]
 Answer = Granted | Queued | StillQueued | Busy | Said
 
 
 @value
 class Push:
-    """What the store tells a process unasked: a lock was handed to an owner of its, or taken from one."""
+    """What the store tells a process unasked: a lock was handed to an owner of its, or taken from one.
+
+    Where one server's word is not enough to hand it over, its owner is only woken, and is to ask again within so many
+    seconds.
+    """
 
     channel: str
     owner: str
     fence: int
-    kind: Literal["handed", "evicted"]
+    kind: Literal["handed", "evicted", "woken"]
+    within: float = 0.0

@@ -1,33 +1,36 @@
 """A job as its fleet knows it: by which rule it is due, on which terms it is run, and its runs that have not ended.
 
-Several may be done by one function, each by a schedule and with arguments of its own; and one that is to be done for
-times long past is a sheet beside the job's own (see `Backfill`).
+Several may be done by one function, each by a schedule and with arguments of its own; what is to be done for times
+long past is on a sheet beside the job's own (see `Backfill`), and so is each of its steps (see `dibs.model.steps`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from math import nextafter
-from typing import TYPE_CHECKING, Any, Literal
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Literal
 
 from dibs.model.calendar.jitter import due_at
 from dibs.model.calendar.text import rule_of
-from dibs.model.spare import sound, spare, written
+from dibs.model.names import STEP, WORKER
+from dibs.model.record import Record
+from dibs.model.spare import spare, written
 from dibs.model.value import value
 
 if TYPE_CHECKING:
     from dibs.model.calendar.rule import Rule
     from dibs.model.record import Source
-    from dibs.model.sheet import Sheet
 
 Overlap = Literal["skip", "queue", "cancel", "allow"]
 CatchUp = Literal["latest", "all", "none"]
 Origin = Literal["code", "data"]
 BACKFILL = "~backfill"
+LEEWAY = 2.0
+"""For so many seconds a node may be about to stop a step that has taken too long."""
 
+PARTS = frozenset({"terms", "pause", "backfill", "gone", "last"})
+"""What of a job is a value of its own."""
 FORMAT = 1
 """Who meets a sheet of another format leaves the job to those who know it."""
 
@@ -87,7 +90,7 @@ class Run:
     @property
     def has_tick(self) -> bool:
         """Whether it is for a moment that the calendar names; else it was asked for."""
-        return self.source != "trigger"
+        return self.source not in {"trigger", "step"}
 
     def stopped(self, why: str) -> Run:
         """It, if its node is to stop it; the first to say so is the reason."""
@@ -127,7 +130,7 @@ class Backfill:
 class Gone:
     """It is not run any more, and its sheet is only kept for its history."""
 
-    how: Literal["removed", "retired"]
+    how: Literal["removed", "retired", "ended"]
     at: float
 
 
@@ -159,6 +162,8 @@ class Job:
     pause: Pause | None = None
     backfill: Backfill | None = None
     gone: Gone | None = None
+    last: Record | None = None
+    """What came of its last attempt, of a step: so its sheet alone says how it stands."""
 
     @property
     def done_by(self) -> str:
@@ -168,7 +173,12 @@ class Job:
     @property
     def belongs_to(self) -> str:
         """The job that it is, also if this is the sheet beside it."""
-        return self.name.removesuffix(BACKFILL)
+        return belongs_to(self.name)
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is one piece of work of a job, to be done once."""
+        return STEP in self.name
 
     @property
     def calendar(self) -> Rule:
@@ -226,7 +236,7 @@ class Job:
 
     def acts_at(self) -> float | None:
         """When there is something to do about it, should nothing happen before."""
-        moments = [run.expires_at for run in self.running]
+        moments = [min(run.expires_at, self.overdue_at(run)) for run in self.running]
         if self.terms.overlap == "allow" or not moments:
             moments += [run.not_before for run in self.waiting]
         if self.backfill is not None:
@@ -236,6 +246,11 @@ class Job:
         if (forget_at := self.forget_at) is not None:
             moments.append(forget_at)
         return min(moments, default=None)
+
+    def overdue_at(self, run: Run) -> float:
+        """When a step has outlived its timeout for so long that its node will not stop it."""
+        timeout = self.terms.timeout if self.is_step else None
+        return inf if timeout is None else run.started_at + timeout + LEEWAY
 
     @property
     def forget_at(self) -> float | None:
@@ -252,42 +267,18 @@ class Job:
         told = spare(self)
         for name in ("name", "revision", "next_due"):
             told.pop(name, None)
-        for name in PARTS.keys() & told.keys():
+        for name in PARTS & told.keys():
             told[name] = spare(told[name])
         if self.runs:
             told["runs"] = [spare(run) for run in self.runs]
         return written({"format": FORMAT, "due": self.next_due, **told})
 
 
-def job_of(sheet: Sheet) -> Job:
-    """The job that is on this sheet; a `ValueError` says why it cannot be read here."""
-    try:
-        return _job_of(sheet)
-    except (AttributeError, KeyError, RecursionError, TypeError) as fault:  # by a newer dibs, or another hand
-        raise ValueError(f"the sheet of {sheet.name!r} is none of a job: {fault!r}") from None
-
-
-def _job_of(sheet: Sheet) -> Job:
-    told = json.loads(sheet.text)
-    if told["format"] != FORMAT:
-        raise ValueError(f"the sheet of {sheet.name!r} is of format {told['format']}; upgrade dibs here and restart")
-    del told["format"]
-    parts = {name: sound(kind(**told.pop(name))) for name, kind in PARTS.items() if name in told}
-    runs = tuple(_with_fence(sound(Run(**run)), sheet.revision) for run in told.pop("runs", ()))
-    return sound(Job(sheet.name, sheet.revision, next_due=told.pop("due"), runs=runs, **parts, **told))
-
-
-def _terms(labels: Sequence[str] = (), **told: Any) -> Terms:
-    """JSON knows no tuples."""
-    return Terms(labels=tuple(labels), **told)
-
-
-PARTS: Mapping[str, Callable[..., Any]] = {"terms": _terms, "pause": Pause, "backfill": Backfill, "gone": Gone}
-"""What of a job is a value of its own."""
-
-
-def _with_fence(run: Run, revision: int) -> Run:
-    return replace(run, fence=revision) if run.is_running and not run.fence else run
+def belongs_to(sheet: str) -> str:
+    """The job whose sheet this is, or beside which it is."""
+    if sheet.startswith(WORKER):
+        return sheet.removeprefix(WORKER)
+    return sheet.removesuffix(BACKFILL).partition(STEP)[0]
 
 
 @lru_cache(10_000)

@@ -7,6 +7,11 @@ import re
 LONGEST = 200
 """The most bytes a name may have, in UTF-8."""
 
+STEP = "~step:"
+"""Between the name of a job and that of one of its steps."""
+WORKER = "~worker:"
+"""Before the name of a lock under which workers do something by turns."""
+
 SIDES = (
     "backfill",
     "bars",
@@ -62,6 +67,8 @@ def job_fault(name: object, *, what: str = "a job's name") -> str | None:
     """What is wrong with the name of a job or a schedule: as a lock's, but a fleet keeps its own things beside them."""
     if isinstance(name, str) and name.startswith("~"):
         return f"{what} may not begin with '~' (so begin the names of what a fleet keeps of itself)"
+    if isinstance(name, str) and STEP in name:
+        return f"{what} may not hold {STEP!r} (so are its steps told apart)"
     return lock_fault(name, what=what)
 
 

@@ -14,8 +14,10 @@ from dibs.model.value import value
 if TYPE_CHECKING:
     from dibs.model.sheet import Line
 
-Source = Literal["schedule", "outage", "trigger", "backfill"]
+Source = Literal["schedule", "outage", "trigger", "backfill", "step", "worker"]
 """Why there is a run: its tick came, or came by a node's own clock while the store was silent; or somebody asked."""
+LATE: frozenset[Source] = frozenset({"backfill", "step"})
+"""What may be done long after its tick: it is noted by when it was known what came of it."""
 Outcome = Literal["ok", "failed", "timeout", "lost", "cancelled", "skipped", "missed"]
 Deed = Literal[
     "added",
@@ -25,6 +27,7 @@ Deed = Literal[
     "paused",
     "resumed",
     "triggered",
+    "submitted",
     "skipped next",
     "cancelled",
     "backfill",
@@ -79,10 +82,11 @@ class Record:
         return written(spare(self))
 
     def entry(self, sheet: str, job: str) -> Entry:
-        """As it is noted with a sheet of this job's: by its tick, but what was asked for long after it, by now."""
-        at, tags = self.tick, [RUNS, of_state(self.outcome), of_state(self.outcome, job)]
+        """As it is noted with a sheet of this job's: by its tick, unless what is done may be done long after it."""
+        at = self.at if self.source in LATE else self.tick
+        tags = [RUNS, of_state(self.outcome), of_state(self.outcome, job)]
         if self.source == "backfill":
-            at, tags = self.at, [*tags, of_tick(job, self.tick)]
+            tags.append(of_tick(job, self.tick))
         if sheet != job:
             tags.append(job)
         if self.node:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dibs.model.record import Record
-from dibs.model.rota import Step, recorded
+from dibs.model.rota import Step, concluded, recorded
 from dibs.model.ticks import ticks_come
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def bygone(job: Job, run: Run, *, now: float) -> Step:
     if not forgotten:
         return Step(job)
     known = replace(job, runs=tuple(each for each in job.runs if each not in forgotten))
-    return Step(known, [recorded(run, "lost", now, FORGOTTEN)])
+    return concluded(Step(known, [recorded(run, "lost", now, FORGOTTEN)]), now)
 
 
 # What a node has done by its own clock while the store was silent.

@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dibs.model.job import Job, Run
+from dibs.model.duration import spoken
+from dibs.model.job import Gone, Job, Run
 from dibs.model.record import Act, Outcome, Record
 from dibs.model.ticks import moment, ticks_come
 from dibs.model.value import value
 
 LONGEST_PAUSE = 3600.0
+PUT_OFF = 30.0
+"""A step that nobody can do is looked at again so many seconds later, at the latest."""
 SHUT_DOWN = "its node was shut down"
 
 
@@ -56,20 +59,48 @@ def advanced(job: Job, *, now: float, owner: str, node: str) -> Step:
     buried = _buried(job, now)
     ticked = _ticked(buried.job, now)
     begun = _begun(ticked.job, now, owner, node)
-    return replace(begun, records=(*buried.records, *ticked.records), through=ticked.through)
+    return concluded(replace(begun, records=(*buried.records, *ticked.records), through=ticked.through), now)
 
 
 def unattended(job: Job, why: str, *, now: float) -> Step | None:
     """What is to be done about a job that nobody can run: its ticks that may not be begun any more were missed.
 
-    And runs of dead nodes are lost, and what is gone is thrown away; `None` if there is nothing of all this.
+    And runs of dead nodes are lost, what is gone is thrown away, and steps are put off; `None` if there is nothing of
+    all this.
     """
     if job.forget_at is not None and job.forget_at <= now:
         return Step(job, is_thrown_away=True)
     buried = _buried(job, now)
     missed = _missed(buried.job, why, now)
     records = (*buried.records, *missed.records)
-    return Step(missed.job, records) if records else None
+    return concluded(Step(missed.job, records), now) if records else _put_off(job, now)
+
+
+def _put_off(job: Job, now: float) -> Step | None:
+    """A step that is due is looked at again when it has waited for twice as long: others are due behind it."""
+    run = next((each for each in job.waiting if each.not_before <= now), None) if job.is_step else None
+    if run is None:
+        return None
+    pause = min(max(now - run.tick, 1.0), PUT_OFF)
+    return Step(job.with_run(run, replace(run, not_before=now + pause)))
+
+
+def tidied(job: Job, *, now: float) -> Step | None:
+    """What is to be done about a step that takes nobody to do it: one that is long over is thrown away.
+
+    And one that takes too long, and that its node does not stop, is taken away from it; `None` if it is neither.
+    """
+    if job.forget_at is not None and job.forget_at <= now:
+        return Step(job, is_thrown_away=True)
+    late = next((run for run in job.running if job.overdue_at(run) <= now), None)
+    if late is None or job.terms.timeout is None:
+        return None
+    return settled(job, late.owner, Ending("timeout", unstopped(job.terms.timeout)), now=now)
+
+
+def unstopped(timeout: float) -> str:
+    """The reason that is noted of such a step."""
+    return f"it took longer than {spoken(timeout)}, and its node did not stop it"
 
 
 def _missed(job: Job, why: str, now: float) -> Step:
@@ -179,10 +210,11 @@ def settled(job: Job, owner: str, ending: Ending, *, now: float) -> Step | None:
     told = {"result": ending.result, "error": ending.error, "log": ending.log}
     is_failure = ending.outcome in {"failed", "timeout"}
     if not is_failure or run.failures >= job.terms.retries or job.unwanted(run):
-        return Step(job.with_run(run), [recorded(run, ending.outcome, now, ending.reason, **told)])
+        return concluded(Step(job.with_run(run), [recorded(run, ending.outcome, now, ending.reason, **told)]), now)
     pause = min(job.terms.retry_delay * 2.0 ** min(run.failures, 32), LONGEST_PAUSE)
     again = replace(run.again(now + pause, run.attempt + 1), failures=run.failures + 1)
-    return Step(job.with_run(run, again), [recorded(run, ending.outcome, now, ending.reason, is_last=False, **told)])
+    record = recorded(run, ending.outcome, now, ending.reason, is_last=False, **told)
+    return concluded(Step(job.with_run(run, again), [record]), now)
 
 
 def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | None:
@@ -191,13 +223,22 @@ def handed_back(job: Job, owner: str, *, now: float, has_begun: bool) -> Step | 
     if run is None:
         return None
     if has_begun:
-        return _given_up(job, run, now, SHUT_DOWN)
+        return concluded(_given_up(job, run, now, SHUT_DOWN), now)
     if why := job.unwanted(run):
-        return Step(job.with_run(run), [recorded(run, "cancelled", now, why)])
+        return concluded(Step(job.with_run(run), [recorded(run, "cancelled", now, why)]), now)
     return Step(job.with_run(run, run.again(now, run.attempt)))
 
 
 # What these are made of.
+
+
+def concluded(step: Step, now: float) -> Step:
+    """The sheet of a step tells what came of its last attempt, and when it has ended for good."""
+    job = step.job
+    if not job.is_step or not step.records:
+        return step
+    gone = job.gone if job.runs else Gone("ended", now)
+    return replace(step, job=replace(job, last=replace(step.records[-1], log=()), gone=gone))
 
 
 def _given_up(job: Job, run: Run, now: float, why: str) -> Step:

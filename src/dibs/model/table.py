@@ -22,6 +22,10 @@ An Acquire is barred after its `not_after`, and when its owner has left with an 
 A ticket is live if its channel has a listener, or if it is the asker's own; one that is not is passed
 over and keeps its place. One owner never has both a ticket and the lock.
 
+Where a majority of several stores decides (`hands_over` is false), none gives its part to one who has not asked just
+now: whoever asks is let in if there is room, and whoever else would fit is woken, and asks again. Who has its part and
+asks anew gets a new fence, so that what it took back before cannot be mistaken for it.
+
 Several locks at once (`turn_all`): each is asked without a place in the queue; unless all are granted, nothing
 has happened.
 """
@@ -33,6 +37,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from dibs.model.asks import (
+    RELEASED,
     Acquire,
     Answer,
     Ask,
@@ -64,6 +69,8 @@ class Moment:
     now: float
     last_fence: int
     listens: Callable[[str], bool]
+    hands_over: bool = True
+    """Whether this store decides alone; else it has one vote of several."""
 
 
 @value
@@ -84,7 +91,10 @@ def turn(before: LockState, ask: Ask, moment: Moment) -> Turn:
     lock = before.at(now)
     done = _cell(lock, ask, now)(lock, ask, now)
     asker = getattr(ask, "owner", None) if done.answer is None else None
-    lock, last_fence, pushes = _serve(done, asker, moment)
+    if moment.hands_over:
+        lock, last_fence, pushes = _serve(done, asker, moment)
+    else:
+        lock, last_fence, pushes = _wake(done, ask if asker and isinstance(ask, Acquire) else None, moment)
     if done.answer is not None:
         return Turn(lock, last_fence, done.answer, pushes, done.memo)
     lock, answer = _found(lock, ask, now)
@@ -107,9 +117,12 @@ def _cell(lock: LockState, ask: Ask, now: float) -> _Cell:
     cells = _TABLE[type(ask)]
     if isinstance(ask, Acquire) and (now > ask.not_after or ask.owner in lock.barred):
         return _refuse
+    mine = lock.held_by(getattr(ask, "owner", None))
+    if isinstance(ask, Leave) and ask.fence is not None and (mine is None or mine.fence != ask.fence):
+        return _gone
     if not lock.holders:
         return cells.free
-    return cells.mine if lock.held_by(getattr(ask, "owner", None)) is not None else cells.theirs
+    return cells.mine if mine is not None else cells.theirs
 
 
 def _serve(done: _Done, asker: str | None, moment: Moment) -> tuple[LockState, int, tuple[Push, ...]]:
@@ -125,6 +138,33 @@ def _serve(done: _Done, asker: str | None, moment: Moment) -> tuple[LockState, i
         if ticket.owner != asker:
             pushes = (*pushes, Push(ticket.channel, ticket.owner, last, "handed"))
     return lock, last, pushes
+
+
+def _wake(done: _Done, ask: Acquire | None, moment: Moment) -> tuple[LockState, int, tuple[Push, ...]]:
+    """Let in whoever asks, if there is room and nobody live stands before it who needs more; wake who would fit."""
+    lock, last, fitting = done.lock, moment.last_fence + done.raised, list[Ticket]()
+    mine = None if ask is None else lock.held_by(ask.owner)
+    if ask is not None and mine is not None and mine.fence <= ask.seen:  # another ask: what the last one got is void
+        last = next_fence(last=last, now=moment.now, seen=ask.seen)
+        lock = _with(lock, mine._replace(fence=last))
+    for ticket in lock.queue:
+        if ask is not None and ticket.owner == ask.owner:
+            if lock.has_room(ticket.room):
+                last = next_fence(last=last, now=moment.now, seen=ask.seen)
+                lock = _entered(lock, ticket, last, moment.now)
+            break
+        if lock.has_room(ticket.room):
+            fitting.append(ticket)
+        elif moment.listens(ticket.channel):
+            break
+    woken, foreseen = list[Push](), lock
+    for ticket in fitting:
+        if not foreseen.has_room(ticket.room):
+            break
+        if moment.listens(ticket.channel):
+            woken.append(Push(ticket.channel, ticket.owner, 0, "woken"))
+            foreseen = _entered(foreseen, ticket, 0, moment.now)
+    return lock, last, (*done.pushes, *woken)
 
 
 def _entered(lock: LockState, ticket: Ticket, fence: int, now: float) -> LockState:
@@ -147,7 +187,7 @@ def _found(lock: LockState, ask: Ask, now: float) -> tuple[LockState, Answer]:
     """The answer to one who wants the lock: read off where the turn has left it."""
     first, owner = lock.holder, getattr(ask, "owner", "")
     if first is None:
-        return lock, Said.REFUSED
+        return lock, Said.REFUSED if isinstance(ask, Acquire) else Said.GONE
     if (mine := lock.held_by(owner)) is not None:
         return lock, Granted(mine.fence)
     if isinstance(ask, Acquire) and (not ask.queue or lock.ticket(owner) is None):
@@ -227,7 +267,7 @@ def _forget(lock: LockState, ask: Leave, now: float) -> _Done:
 
 def _vacate(lock: LockState, ask: Leave, now: float) -> _Done:
     others = tuple(holder for holder in lock.holders if holder.owner != ask.owner)
-    return _Done(_bar(LockState(others, lock.queue, lock.barred), ask, now), Said.RELEASED, memo=ask.memo)
+    return _Done(_bar(LockState(others, lock.queue, lock.barred), ask, now), RELEASED, memo=ask.memo)
 
 
 def _bar(lock: LockState, ask: Leave, now: float) -> LockState:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from dibs.model.value import value
 
 if TYPE_CHECKING:
+    from dibs.errors import ConfigError
     from dibs.model.asks import (
         Acquire,
         AcquireAnswer,
@@ -85,6 +86,24 @@ class LockStore(Protocol):
 
     def held(self, prefix: str, limit: int) -> Command[Sequence[LockView]]:
         """The locks that are held or waited for, by name."""
+        ...
+
+
+@runtime_checkable
+class PartedStore(Protocol):
+    """A store in parts that do not know each other: what is kept in one call must be in one of them."""
+
+    def part_of(self, name: str) -> int:
+        """The part that has this lock."""
+        ...
+
+
+@runtime_checkable
+class VotingStore(Protocol):
+    """A store none of whose servers decides alone: it has locks one by one, and nothing that takes one step of one."""
+
+    def refusal(self, what: str) -> ConfigError:
+        """Why it has no such thing, and which store does."""
         ...
 
 

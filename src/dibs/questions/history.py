@@ -8,8 +8,9 @@ from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.fleet import FLEET
-from dibs.model.job import BACKFILL
+from dibs.model.job import belongs_to
 from dibs.model.record import Record
+from dibs.model.steps import step_of
 from dibs.questions.pages import shown
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ class RunView:
     is_last: bool
     """Whether this is the end of it; else another attempt follows."""
     source: Source
-    """Who told of the tick: the store ("schedule"), a node's own clock while that was silent ("outage"), or people,
-
-    by asking for it ("trigger") or for all of a time past ("backfill").
+    """Who told of it: the store ("schedule"), a node's own clock while that was silent ("outage"), or people,
+    by asking for it ("trigger"), for a time past ("backfill"), for one piece of work ("step"); or a worker ("worker").
     """
     node: str
     fence: int | None
@@ -54,6 +54,8 @@ class RunView:
     note: str
     log: tuple[str, ...]
     """The last lines of `run.log`."""
+    step: str | None = None
+    """Which step of the job it was, by its id, if it was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,8 @@ class ActView:
     job: str | None
     """To which job; `None` if it was done to the whole fleet."""
     act: Deed
-    """added, changed, removed, retired, paused, resumed, triggered, skipped next, cancelled, backfill, frozen or
-
-    thawed; and where it explains something: silent (the store, for its node) and unattended (nobody was there).
+    """added, changed, removed, retired, paused, resumed, triggered, submitted, skipped next, cancelled, backfill,
+    frozen, thawed; and where it explains something: silent (the store, for its node) and unattended (nobody was there).
     """
     at: datetime
     by: str
@@ -101,7 +102,7 @@ class Timings:
 def run_view(job: str, record: Record, zone: tzinfo = UTC) -> RunView:
     """A line of the history as it is shown."""
     return RunView(
-        job.removesuffix(BACKFILL),
+        belongs_to(job),
         datetime.fromtimestamp(record.tick, zone),
         record.outcome,
         record.reason,
@@ -118,13 +119,14 @@ def run_view(job: str, record: Record, zone: tzinfo = UTC) -> RunView:
         record.progress,
         record.note,
         record.log,
+        step_of(job),
     )
 
 
 def act_view(sheet: str, act: Act) -> ActView:
     """The same of what was done."""
     return ActView(
-        None if sheet == FLEET else sheet.removesuffix(BACKFILL),
+        None if sheet == FLEET else belongs_to(sheet),
         act.act,
         datetime.fromtimestamp(act.at, UTC),
         act.by,

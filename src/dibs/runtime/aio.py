@@ -32,12 +32,16 @@ class AsyncWorld:
     """Tasks, a wire that calls back, and inboxes that tasks await."""
 
     def __init__(self, wire: Line, now: Callable[[], float], server: str) -> None:
-        self.now, self.token, self.body = now, new_token, Body
+        self.now, self.token = now, new_token
         self.loop = asyncio.get_running_loop()
         self._wire, self._server = wire, server
         self._silence = _Silence(self.loop, now, server)
         self._ahead: float | None = None
         self._ran_at = now()
+
+    def body(self) -> Body:
+        """The block that the running task is about to enter."""
+        return Body(asyncio.current_task(self.loop))
 
     def store_time(self) -> float | None:
         return None if self._ahead is None else self.now() + self._ahead
@@ -52,9 +56,10 @@ class AsyncWorld:
         if future.done():
             return future
         if USUAL <= within <= PATIENCE and not exactly:
-            self._silence.asks[future] = asked_at
-            if self._silence.is_unwatched:
-                self._silence.watch()
+            silence = self._silence
+            silence.asks[future] = asked_at
+            if silence.is_unwatched:
+                silence.watch()
         elif within < inf:
             give_up = self.loop.call_later(within, _fail, future, StoreUnreachable(self._server, after=within))
             future.add_done_callback(lambda _: give_up.cancel())
@@ -119,8 +124,8 @@ class AsyncWorld:
             _fail(future, outcome)
             return
         silence.broken_at = self.now()
-        if outcome.at is not None:
-            self._ahead = outcome.at - asked_at
+        if (at := outcome.at) is not None:
+            self._ahead = at - asked_at
         if future.done():
             return
         try:
@@ -162,11 +167,12 @@ class _Silence:
 class AsyncInbox:
     """Wake-ups that a task awaits."""
 
-    _waiter: asyncio.Future[None] | None = None
+    __slots__ = ("__weakref__", "_waiter", "_wakes", "_world", "channel")
 
     def __init__(self, world: AsyncWorld, channel: str) -> None:
         self.channel, self._world = channel, world
         self._wakes: deque[Wake] = deque()
+        self._waiter: asyncio.Future[None] | None = None
 
     def put(self, wake: Wake) -> None:
         self._wakes.append(wake)
@@ -207,9 +213,11 @@ class AsyncInbox:
 class Body:
     """An async block that is cancelled when its lease is lost: once, and taken back when it leaves."""
 
-    def __init__(self) -> None:
-        self.task = asyncio.current_task()
-        self._cancels_before = self.task.cancelling() if self.task else 0
+    __slots__ = ("_cancelled_for", "_cancels_before", "_is_open", "task")
+
+    def __init__(self, task: asyncio.Task[Any] | None) -> None:
+        self.task = task
+        self._cancels_before = 0 if task is None else task.cancelling()
         self._is_open = True
         self._cancelled_for: LeaseLost | None = None
 

@@ -58,7 +58,8 @@ class BlockingWorld:
     async def ask(self, command: Command[T], within: float, *, exactly: bool = False) -> T:
         asked_at = self.now()
         reply = self._wire.send(command.words, command.node, within)
-        self._note_time(reply, asked_at)
+        if reply.at is not None:
+            self._ahead = reply.at - asked_at
         return command.read(reply.value)
 
     async def ask_all(

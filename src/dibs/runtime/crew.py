@@ -18,12 +18,15 @@ from dibs.flows.duty import TIMEOUT, Underway
 from dibs.model.duration import spoken
 from dibs.model.rota import SHUT_DOWN, Ending
 from dibs.model.value import value
+from dibs.runtime.blocking import run
 
 if TYPE_CHECKING:
     from dibs.runtime.engine import Engine
 
 Performed: TypeAlias = Ending | None
 """How a run ended; `None` if it did not, and is to be handed back."""
+Under: TypeAlias = Callable[[str, Callable[[], bool]], bool]
+"""Does something under a lock of that name; whether it did anything, as it may be left to whoever has the lock."""
 HERE = "~tick"
 """What a machine's own store notes of a job, it notes under another name: the job itself may be kept there, too."""
 
@@ -44,6 +47,8 @@ class Station:
     grace: float
     version: str = ""
     labels: tuple[str, ...] = ()
+    under: Under = lambda _, act: act()
+    """How it does what only one node is to do at a time."""
 
 
 class Crew:
@@ -54,7 +59,7 @@ class Crew:
     ) -> None:
         self.node = f"{engine.desk.who}:{os.urandom(2).hex()}"
         self.version, self.labels, self.workers = station.version, station.labels, station.workers
-        self._engine, self._parts, self._changed = engine, parts, changed
+        self._engine, self._parts, self._changed, self._under = engine, parts, changed, station.under
         self._loop = asyncio.get_running_loop()
         self._busy: dict[Underway, asyncio.Task[Performed] | None] = {}
         self._backlog: deque[Underway] = deque()
@@ -63,14 +68,22 @@ class Crew:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being done."""
-        return not self._busy
+        """Whether nothing is being done that anybody waits for."""
+        return all(mine.is_left_behind for mine in list(self._busy))
 
     def room(self) -> int:
-        return max(self.workers - len(self._busy) - len(self._backlog), 0)
+        self._begin_waiting()  # some may have been left behind meanwhile
+        with self._changing:
+            return max(self._free() - len(self._backlog), 0)
 
     def wall(self) -> float:
         return time.time()
+
+    async def under(self, lock: str, act: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        def see_to_steps() -> bool:
+            return run(act())
+
+        return self._under(lock, see_to_steps)
 
     async def first_here(self, job: str, tick: float) -> bool:
         """Not if this machine's own store is silent, too: then nobody knows."""
@@ -85,11 +98,8 @@ class Crew:
         with self._changing:
             if self._is_dismissed:
                 return
-            if len(self._busy) >= self.workers:  # as only with ticks that nobody had to claim
-                self._backlog.append(mine)
-                return
-            self._busy[mine] = None
-        self._start(mine)
+            self._backlog.append(mine)  # and stays there only if it is a tick that nobody had to claim
+        self._begin_waiting()
 
     def dismiss(self) -> None:
         """Ask all to stop, and begin none any more."""
@@ -105,6 +115,28 @@ class Crew:
         """Those that did not stop are told that nothing they do counts any more."""
         for mine in list(self._busy):
             mine.forsake(SHUT_DOWN)
+
+    def _begin_waiting(self) -> None:
+        """Begin what waits, as far as there is room."""
+        while (mine := self._following()) is not None:
+            self._start(mine)
+
+    def _following(self) -> Underway | None:
+        with self._changing:
+            if not self._backlog or self._free() <= 0:
+                return None
+            mine = self._backlog.popleft()
+            self._busy[mine] = None
+            return mine
+
+    def _free(self) -> int:
+        """How many more can be done at once.
+
+        Who was left behind takes no room. But a thread cannot be ended, and where each one hangs the process would
+        fill with them: as many are left out as there are workers, and no more.
+        """
+        left_behind = sum(mine.is_left_behind for mine in self._busy)
+        return self.workers - len(self._busy) + min(left_behind, self.workers)
 
     def _start(self, mine: Underway) -> None:
         part = self._parts[mine.done_by]
@@ -148,14 +180,9 @@ class Crew:
 
     def _over(self, mine: Underway, ending: Performed) -> None:
         mine.ending = ending
-        following = None
         with self._changing:
             self._busy.pop(mine, None)
-            if self._backlog and len(self._busy) < self.workers:
-                following = self._backlog.popleft()
-                self._busy[following] = None
-        if following is not None:
-            self._start(following)
+        self._begin_waiting()
         self._changed()
 
 

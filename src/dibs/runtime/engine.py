@@ -17,6 +17,7 @@ from dibs.flows.keeping import leave_queues, settle
 from dibs.flows.locking import give_back
 from dibs.flows.recording import Ledger
 from dibs.model.request import PATIENCE
+from dibs.ports.store import VotingStore
 from dibs.runtime.blocking import BlockingWorld, run
 from dibs.runtime.clock import boottime
 from dibs.runtime.detour import Detours
@@ -45,6 +46,7 @@ class Engine:
     ) -> None:
         self.backend, self.namespace, self._observers, self._patience = backend, namespace, observers, patience
         self._is_closed = False
+        self._running_loop: Callable[[], AbstractEventLoop] = self._first_running_loop
         self._assemble()
         self.detours = Detours(self)
         _engines.add(self)
@@ -57,19 +59,10 @@ class Engine:
 
     def aio(self, doing: str) -> AsyncWorld:
         """The world for the running event loop."""
-        import asyncio  # noqa: PLC0415 - it alone would double the time that `import dibs` takes
-
         if self._is_closed:
             raise ClientClosed(doing)
-        loop = asyncio.get_running_loop()
-        world = self._loops.get(loop)
-        if world is None:
-            from dibs.runtime.aio import AsyncWorld  # noqa: PLC0415 - as above
-
-            self._hang_up_closed_loops()
-            wire = self.backend.aio(self.desk, boottime)
-            world = self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
-        return world
+        loop = self._running_loop()
+        return self._loops.get(loop) or self._settled_in(loop)
 
     def take_detours(
         self,
@@ -84,9 +77,18 @@ class Engine:
         if not enabled:
             self.tell(LockingDisabled(self.backend.server))
 
+    def attend(self, observer: Observer) -> None:
+        """Have one more who hears of all that is told, also of what it tells itself."""
+        self._observers = (*self._observers, observer)
+
     def beside(self, backend: Backend) -> Engine:
         """Another one, on that store, for the same locks and the same observers, with the same patience."""
         return Engine(backend, namespace=self.namespace, observers=self._observers, patience=self._patience)
+
+    def refuse_where_many_vote(self, what: str) -> None:
+        """Refuse what one store decides in one step, where no server decides alone."""
+        if isinstance(self.desk.store, VotingStore):
+            raise self.desk.store.refusal(what)
 
     def serves(self, desk: Desk) -> bool:
         """Whether what was taken at this desk can still be given back: not when closed, nor in a forked child."""
@@ -130,6 +132,22 @@ class Engine:
 
         return lambda loss: threading.Thread(target=call, args=(loss,), name="dibs-on-lost", daemon=True).start()
 
+    def see_off(self, farewell: Callable[[], object]) -> None:
+        """Say this on a thread of its own. The garbage collector may call it; closing waits until it was said."""
+
+        def say() -> None:
+            try:
+                farewell()
+            finally:
+                self._farewells.discard(thread)
+
+        thread = threading.Thread(target=say, name="dibs-farewell", daemon=True)
+        self._farewells.add(thread)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads, or the interpreter ends
+            self._farewells.discard(thread)
+
     def start_over_after_fork(self) -> None:
         """In a forked child: the leases, the keeper and the lines are the parent's."""
         holds, is_closed = list(self.desk.holds.values()), self._is_closed
@@ -157,7 +175,22 @@ class Engine:
         self._world = BlockingWorld(self._wire, boottime)
         self._keeper = KeeperThread(KeeperWorld(self._wire, boottime, self.desk), self.desk)
         self._loops: dict[AbstractEventLoop, AsyncWorld] = {}
+        self._farewells: set[threading.Thread] = set()
         self._closing = threading.Lock()
+
+    def _settled_in(self, loop: AbstractEventLoop) -> AsyncWorld:
+        from dibs.runtime.aio import AsyncWorld  # noqa: PLC0415 - see _first_running_loop
+
+        self._hang_up_closed_loops()
+        wire = self.backend.aio(self.desk, boottime)
+        world = self._loops[loop] = AsyncWorld(wire, boottime, self.backend.server)
+        return world
+
+    def _first_running_loop(self) -> AbstractEventLoop:
+        from asyncio import get_running_loop  # noqa: PLC0415 - it alone would double the time that `import dibs` takes
+
+        self._running_loop = get_running_loop
+        return get_running_loop()
 
     def _hang_up_closed_loops(self) -> None:
         for loop, world in list(self._loops.items()):
@@ -171,8 +204,16 @@ class Engine:
     def _begins_to_close(self) -> bool:
         with self._closing:
             was_closed, self._is_closed = self._is_closed, True
+        self._hear_farewells()
         self.desk.is_closed = True
         return not was_closed
+
+    def _hear_farewells(self) -> None:
+        """What was begun to be said is said, if the store listens."""
+        give_up_at = boottime() + PATIENCE
+        for thread in list(self._farewells):
+            if thread is not threading.current_thread():
+                thread.join(max(give_up_at - boottime(), 0.0))
 
     def _dismiss_waiters(self) -> None:
         """Whoever waits is woken and told, and leaves its queue. Before holds are struck: who holds does not wait."""

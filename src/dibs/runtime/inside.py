@@ -42,12 +42,15 @@ def holds_here(desk: Desk, name: str, me: object) -> Sequence[Hold]:
 
 def enter(desk: Desk, hold: Hold, me: object) -> None:
     """A block begins here, or something like one."""
-    _innermost.set((desk, me, hold, _open(_innermost.get())))
+    around = _innermost.get()
+    _innermost.set((desk, me, hold, None if around is None else _open(around)))
 
 
 def leave() -> None:
     """One has ended."""
-    _innermost.set(_open(_innermost.get()))
+    innermost = _innermost.get()
+    is_last = innermost is None or (innermost[3] is None and innermost[2].is_over)  # as nearly always
+    _innermost.set(None if is_last else _open(innermost))
 
 
 def _open(innermost: _Block | None) -> _Block | None:

@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_settle: Callable[[asyncio.Future[Any], Any], None] = asyncio.Future[Any].set_result
+_current_task = asyncio.current_task
+
 
 class Prompt(asyncio.Future[T]):
     """For what comes off a socket: the loop would look at all its sockets again before it lets anybody hear of it.
@@ -32,12 +35,14 @@ class Prompt(asyncio.Future[T]):
         return super().remove_done_callback(fn)
 
     def set_result(self, result: T, /) -> None:
-        super().set_result(result)
-        self._wake()
+        _settle(self, result)
+        if self._waker is not None:
+            self._wake(*self._waker)
 
     def set_exception(self, exception: Any, /) -> None:
         super().set_exception(exception)
-        self._wake()
+        if self._waker is not None:
+            self._wake(*self._waker)
 
     def cancel(self, msg: Any | None = None) -> bool:
         is_new = super().cancel(msg)
@@ -46,11 +51,9 @@ class Prompt(asyncio.Future[T]):
             self.get_loop().call_soon(waker, self, context=context)
         return is_new
 
-    def _wake(self) -> None:
-        if self._waker is None:
-            return
-        (waker, context), loop = self._waker, self.get_loop()
-        if asyncio.current_task(loop) is None:
+    def _wake(self, waker: Callable[[Any], object], context: Context) -> None:
+        loop = self.get_loop()
+        if _current_task(loop) is None:
             context.run(waker, self)
         else:
             loop.call_soon(waker, self, context=context)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dibs.events import Serving, ServingEnded
 from dibs.flows.shift import Shift
 from dibs.runtime.crew import Crew, Part, Station
+from dibs.runtime.echo import Echo
 from dibs.runtime.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Service:
         self._loop, self._news = asyncio.get_running_loop(), asyncio.Event()
         self._engine, self._jobs, self._grace = engine, tuple(duties), station.grace
         self._times_asked, self._has_ended = 0, False
+        self._is_over, self._echo = asyncio.Event(), Echo(self._loop.time)
         self._scheduler = Scheduler(engine, self._note_end)
         self._crew = Crew(engine, parts, station, changed=self._note_change)
         self._shift = Shift(engine.blocking("run jobs"), engine.desk, duties, self._crew)
@@ -44,6 +46,18 @@ class Service:
                 await self._finish()
             finally:
                 await _to_the_end(self._leave())
+                self._is_over.set()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether somebody has asked it to leave."""
+        return self._times_asked > 0
+
+    async def has_left(self, within: float) -> bool:
+        """Wait for its end, for so long; whether it has come. For its own loop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._is_over.wait(), within)
+        return self._is_over.is_set()
 
     def ask_to_leave(self) -> None:
         """May be called from any thread; and again, to hurry."""
@@ -77,6 +91,10 @@ class Service:
             self._news.clear()
             await self._news.wait()
 
+    def _heed_signal(self, number: int) -> None:
+        if not self._echo.is_one(number):
+            self._note_ask()
+
     def _note_ask(self) -> None:
         self._times_asked += 1
         self._news.set()
@@ -101,7 +119,7 @@ class Service:
             return
         before = {number: signal.getsignal(number) for number in SIGNALS}
         for number in SIGNALS:
-            self._loop.add_signal_handler(number, self._note_ask)
+            self._loop.add_signal_handler(number, self._heed_signal, number)
         try:
             yield
         finally:

@@ -18,6 +18,7 @@ from tests.servers.server import Server
 from tests.stores.redis.crowds import wait_in_line
 
 PROGRAMS, PEOPLE = 4, 2_500
+TTL = 10
 PATIENCE = 120.0
 
 pytestmark = on_valkey_9
@@ -35,8 +36,8 @@ def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_a
 ) -> None:
     url = private_server.url
     with dibs.connect(url, quiet=True) as d, redis.Redis.from_url(url) as eyes:
-        lease = d.lock("a", ttl=10).acquire()
-        programs = [stage.start(wait_in_line, url, "a", 10, PEOPLE) for _ in range(PROGRAMS)]
+        lease = d.lock("a", ttl=TTL).acquire()
+        programs = [stage.start(wait_in_line, url, "a", TTL, PEOPLE) for _ in range(PROGRAMS)]
         for program in programs:
             program.hear("all wait", within=PATIENCE)
         assert len(d.inspect("a").waiters) == PROGRAMS * PEOPLE
@@ -47,11 +48,13 @@ def test_ten_thousand_wait_for_one_lock_half_of_them_are_killed_and_all_others_a
         for program in programs[1::2]:
             assert program.hear("served", within=PATIENCE) == [PEOPLE, True, True]
             program.ends()
-        with d.lock("a", ttl=10, wait=30):
+        with d.lock("a", ttl=TTL, wait=30):
             pass
         keys = set(eyes.keys())
         of_locks = {key for key in keys if not key.startswith(b"{dibs:~fence}")}  # without the histories
-        assert of_locks <= {b"dibs:~fence", b"dibs:~index", b"dibs:~counts"}
+        of_the_dead = of_locks - {b"dibs:~fence", b"dibs:~index", b"dibs:~counts"}
+        assert of_the_dead <= {b"{dibs:a}~line", b"{dibs:a}~tickets", b"{dibs:a}~expiries"}
+        assert all(0 < int(str(eyes.pttl(key))) <= 2 * TTL * 1000 for key in of_the_dead), "they go with the tickets"
 
 
 @pytest.mark.thorough

@@ -60,3 +60,16 @@ def test_a_push_in_pieces_is_passed_on_when_it_is_whole() -> None:
         assert witness.heard == []
         witness.feed(HANDED[place : place + 1])
     assert witness.heard == [("me", 7, float("-inf"))]
+
+
+def test_what_is_asked_while_answers_are_passed_on_counts_from_then_however_long_that_takes() -> None:
+    clock = [1.0]
+    dialogue = Dialogue("redis://here", Witness(), lambda: clock[0])
+
+    def take_time(_: Reply | StoreUnreachable) -> None:
+        clock[0] += 60.0
+        dialogue.ask(b"", lambda _: None)
+
+    dialogue.ask(b"", take_time)
+    dialogue.answer(dialogue.feed(ANSWER, len(ANSWER)))
+    assert dialogue.waiting_since == 61.0

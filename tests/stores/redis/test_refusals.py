@@ -151,7 +151,7 @@ class TestNoServer:
     )
     @pytest.mark.parametrize("role", ["master_for", "slave_for"])
     def test_a_client_that_asks_sentinels(self, sentinel: type[Any], role: str) -> None:
-        with pytest.raises(ConfigError, match="finds its server by itself: give the URL of one server instead"):
+        with pytest.raises(ConfigError, match="finds its server by itself: give its URL instead"):
             dibs.connect(getattr(sentinel(self.NOBODY), role)("mymaster"))
         with pytest.raises(ConfigError, match="not by Sentinel"):
             dibs.connect(sentinel(self.NOBODY))

@@ -25,6 +25,9 @@ BLANK = LockState()
 class MemoryServer:
     """All the locks of one store."""
 
+    hands_over = True
+    """Whether it decides alone: it may be one of several, of which a majority does."""
+
     def __init__(self) -> None:
         self.locks: dict[str, LockState] = {}
         self.last_fence = 0
@@ -63,7 +66,8 @@ class MemoryServer:
 
     def turn(self, name: str, ask: Ask, now: float) -> Answer:
         """One ask about one lock."""
-        done = turn(self.locks.get(name, BLANK), ask, Moment(now, self.last_fence, self._listens))
+        moment = Moment(now, self.last_fence, self._listens, self.hands_over)
+        done = turn(self.locks.get(name, BLANK), ask, moment)
         self._note(name, done, now)
         return done.answer
 

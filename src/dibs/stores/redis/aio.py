@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from dibs.stores.redis.endpoint import Endpoint
 
 
+ENOUGH = 8
+"""So many asks are worth a write of their own while the server has nothing else to do."""
+
+
 class RedisLine:
     """One client's line for the running event loop. It is opened at its first use, and again when it breaks."""
 
@@ -32,8 +36,8 @@ class RedisLine:
         self._is_closed = self._was_open = False
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        if self._talk is not None:
-            self._talk.say(words[0], heard)
+        if (talk := self._talk) is not None:
+            talk.say(words[0], heard)
         elif self._is_closed:
             heard(StoreRefused.hung_up(self._endpoint.server))
         else:
@@ -141,7 +145,7 @@ class _Talk(asyncio.BufferedProtocol):
         self._dialogue = Dialogue(endpoint.server, line.ear, line.now)
         self._buffer = memoryview(bytearray(READ_SIZE))
         self._unsent: list[bytes] = []
-        self._is_reading = False
+        self._is_reading = self._is_awaited = False
         self._watch: asyncio.TimerHandle | None = None
         # redis-py has opened it; from here on it is ours to talk on, and to close.
         self._writer: asyncio.StreamWriter = cast("Any", connection)._writer  # noqa: SLF001
@@ -173,13 +177,22 @@ class _Talk(asyncio.BufferedProtocol):
             raise error
 
     def say(self, data: bytes, heard: Heard) -> None:
-        """Send: at once if nothing is under way, else together with all that is said meanwhile."""
-        is_idle = not self._dialogue.pending
-        self._unsent.append(self._dialogue.ask(data, heard))
+        """Send: at once if nothing is under way, else together with all that is said meanwhile.
+
+        Of many who are answered together the first are not kept waiting for the last: the server works for them while
+        we go on with the others.
+        """
+        dialogue, unsent = self._dialogue, self._unsent
+        is_idle = not dialogue.pending
+        unsent.append(dialogue.ask(data, heard))
         if is_idle:
             self._flush()
-        elif len(self._unsent) == 1 and not self._is_reading:
-            self._loop.call_soon(self._flush)
+        elif not self._is_reading:
+            if len(unsent) == 1:
+                self._loop.call_soon(self._flush)
+        elif not self._is_awaited and len(unsent) >= ENOUGH:
+            self._is_awaited = True
+            self._flush()
 
     def end(self, why: str) -> None:
         """Nothing more comes."""
@@ -209,6 +222,7 @@ class _Talk(asyncio.BufferedProtocol):
         self._is_reading = True
         try:
             answers = self._dialogue.feed(self._buffer, nbytes)
+            self._is_awaited = len(answers) < len(self._dialogue.pending)
             self._flush()
             self._dialogue.answer(answers)
         except Exception as error:  # noqa: BLE001 - whatever it was, nothing that comes after it can be read
@@ -227,8 +241,8 @@ class _Talk(asyncio.BufferedProtocol):
         self._lost(f"the connection was lost: {exc}" if exc else "the server closed the connection")
 
     def _lost(self, why: str) -> None:
+        self._line.broke(self, why)  # first: whoever hears of it and asks again at once asks on another one
         self._dialogue.end(why)
-        self._line.broke(self, why)
 
     def _flush(self) -> None:
         if self._unsent:

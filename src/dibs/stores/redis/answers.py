@@ -24,6 +24,7 @@ _SAID = {
     8: Said.LEFT,
     9: Said.EVICTED,
     10: Said.CHANGED,
+    12: Said.NO_LOCK,
 }
 
 

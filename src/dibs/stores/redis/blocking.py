@@ -37,7 +37,7 @@ class RedisWire:
             self._trunk.wait_until_up(within)
         call = self._take(give_up_at)
         try:
-            reply = call.ask(words[0], give_up_at - self._now())
+            reply = call.ask(words[0], give_up_at)
         except BaseException:
             call.close()  # an answer that comes too late must not be taken for the next one's
             raise

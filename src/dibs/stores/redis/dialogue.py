@@ -167,7 +167,7 @@ class Dialogue:
 
     def _deliver(self, channel: str, message: str, asked_at: float) -> None:
         match message.split(" "):
-            case [("handed" | "evicted") as kind, owner, fence] if fence.isdecimal():
+            case [("handed" | "evicted" | "woken") as kind, owner, fence] if fence.isdecimal():
                 self._ear.deliver(Push(channel, owner, int(fence), kind), asked_at)
             case _:
                 pass

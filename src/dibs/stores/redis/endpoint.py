@@ -168,7 +168,7 @@ def endpoint_of(client: Any, retry_interval: float | None = None) -> Endpoint:
         raise ConfigError(f"{type(client).__name__} names no store: give a URL, or a redis.Redis of one server")
     if isinstance(pool, (redis.sentinel.SentinelConnectionPool, redis.asyncio.sentinel.SentinelConnectionPool)):
         raise ConfigError(
-            f"this {type(client).__name__} finds its server by itself: give the URL of one server instead"
+            f"this {type(client).__name__} finds its server by itself: give its URL instead, as in redis+sentinel://host/service"
         )
     options = dict(pool.connection_kwargs)
     tls = issubclass(pool.connection_class, (redis.SSLConnection, redis.asyncio.SSLConnection))

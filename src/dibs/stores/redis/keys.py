@@ -6,6 +6,7 @@ All that is kept of jobs is beside the counter, so that the revisions of their s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dibs.model.names import is_tagged
@@ -53,13 +54,15 @@ class Keys:
         """The same as each, and the namespace's counter and index."""
         text = f"{self.prefix}{name}"
         key = text.encode()
-        return _form(len(key), is_tagged(text)) % ((key,) * self.EACH) + self.shared
+        return key.join(around(len(key), is_tagged(text))) + self.shared
 
 
 @lru_cache(REMEMBERED)
-def _form(size: int, has_tag: bool) -> bytes:  # noqa: FBT001 - only called above
-    """A lock's key and those beside it as parts of a command, to be filled in: for all locks with keys of that size."""
-    blank = b"%b" if has_tag else b"{%b}"
-    more = size + len(blank) - len(b"%b")
-    beside = [b"$%d\r\n%b~%b\r\n" % (more + 1 + len(side), blank, side.encode()) for side in BESIDE]
-    return b"".join([b"$%d\r\n%%b\r\n" % size, *beside])
+def around(size: int, has_tag: bool) -> Sequence[bytes]:  # noqa: FBT001 - remembered by its place
+    """What stands before, between and behind the keys of a lock: the same for all with keys of that size."""
+    opens, closes = (b"", b"") if has_tag else (b"{", b"}")
+    ends = [b"%b~%b\r\n" % (closes, side.encode()) for side in BESIDE]
+    sizes = [len(opens) + size + len(end) - len(b"\r\n") for end in ends]
+    begins = [b"$%d\r\n%b" % (beside, opens) for beside in sizes]
+    ends = [b"\r\n", *ends]
+    return [b"$%d\r\n" % size, *(end + begin for end, begin in zip(ends, begins, strict=False)), ends[-1]]

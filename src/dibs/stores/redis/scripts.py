@@ -33,14 +33,20 @@ class Script:
         return b"*%d\r\n" % (3 + keys + args) + bulks((b"EVALSHA", self.sha, b"%d" % keys))
 
 
-def _source(name: str) -> str:
-    text = files("dibs.stores.redis").joinpath("lua", f"{name}.lua").read_text("utf-8")
-    return _INCLUDE.sub(lambda found: _source(found[1]), text)
+def source(name: str, *rooms: str) -> str:
+    """A file with all that it includes, each from the first of these rooms that has it, or else from ours."""
+    places = [files(room).joinpath("lua", f"{name}.lua") for room in (*rooms, "dibs.stores.redis")]
+    text = next(place for place in places if place.is_file()).read_text("utf-8")
+    return _INCLUDE.sub(lambda found: source(found[1], *rooms), text)
+
+
+def script(name: str, text: str) -> Script:
+    """The script of that text."""
+    return Script(name, text, sha1(text.encode()).hexdigest().encode())  # noqa: S324 - a name, and Redis's choice
 
 
 def _script(name: str) -> Script:
-    text = _source(name)
-    return Script(name, text, sha1(text.encode()).hexdigest().encode())  # noqa: S324 - a name, and Redis's choice
+    return script(name, source(name))
 
 
 ACQUIRE, ENTER, TOGETHER, KEEP, LEAVE, EVICT = map(_script, ("acquire", "enter", "together", "keep", "leave", "evict"))

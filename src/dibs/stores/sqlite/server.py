@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import (
+    KEPT,
+    RELEASED,
     Acquire,
     AllAnswer,
     Answer,
@@ -177,7 +179,7 @@ class SqliteTurn:
         if mine is None or mine.fence != ask.fence:
             return Said.GONE
         self._prolong(lock, mine._replace(depth=ask.depth) if ask.depth != mine.depth else mine, ask.ttl)
-        return Said.KEPT
+        return KEPT
 
     def leave(self, lock: Row, ask: Leave) -> Answer:
         """Give up a ticket or a lease."""
@@ -188,7 +190,7 @@ class SqliteTurn:
         lock.vacate(mine)
         if ask.memo is not None:
             remember(self._db, lock.name, ask.memo, wall=self._wall)
-        return Said.RELEASED
+        return RELEASED
 
     def evict(self, lock: Row, ask: Evict) -> Answer:
         """Take the lock from the one who holds it by that fence."""

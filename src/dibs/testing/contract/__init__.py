@@ -12,7 +12,7 @@ A store's own test file is a few lines:
 
 from dibs.testing.contract.against_memory import store_against_memory
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Diary, Face
-from dibs.testing.contract.locks import LockContract
+from dibs.testing.contract.locks import LockContract, QuorumContract
 from dibs.testing.contract.sheets import SheetContract
 from dibs.testing.contract.sheets_against_memory import sheets_against_memory
 
@@ -22,6 +22,7 @@ __all__ = [
     "Diary",
     "Face",
     "LockContract",
+    "QuorumContract",
     "SheetContract",
     "sheets_against_memory",
     "store_against_memory",

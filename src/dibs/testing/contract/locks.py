@@ -7,10 +7,12 @@ from dibs.testing.contract.holding import HoldingContract
 from dibs.testing.contract.overseeing import OverseeingContract
 from dibs.testing.contract.remembering import RememberingContract
 from dibs.testing.contract.together import TogetherContract
-from dibs.testing.contract.waiting import WaitingContract
+from dibs.testing.contract.waiting import HandOverContract, WaitingContract
 
 
-class LockContract(
-    HoldingContract, WaitingContract, FamilyContract, TogetherContract, OverseeingContract, RememberingContract
-):
+class QuorumContract(HoldingContract, WaitingContract, FamilyContract, OverseeingContract, RememberingContract):
+    """The same for a store of several servers, where no one of them can hand a lock over, or decide about two."""
+
+
+class LockContract(QuorumContract, HandOverContract, TogetherContract):
     """Subclass it and give a `backend` fixture: a store that is empty, and used by this test alone."""

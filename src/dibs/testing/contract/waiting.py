@@ -55,27 +55,6 @@ class WaitingContract(Clients):
         face.play(scene())
         assert order == [0, 1, 2, 3, 4]
 
-    def test_a_newcomer_does_not_overtake_the_queue(self, face: Face) -> None:
-        async def scene() -> None:
-            mine = await face.acquire("a")
-            has_it, may_go = threading.Event(), threading.Event()
-
-            async def wait() -> None:
-                theirs = await face.acquire("a", wait=20)
-                has_it.set()
-                await face.happened(may_go)
-                await face.release(theirs)
-
-            waiter = face.start(wait())
-            await face.seen(JoinedQueue)
-            await face.release(mine)
-            assert await face.try_acquire("a") is None
-            await face.happened(has_it)
-            may_go.set()
-            await waiter.finish()
-
-        face.play(scene())
-
     def test_a_bounded_wait_ends_and_leaves_no_ticket(self, face: Face) -> None:
         async def scene() -> None:
             mine = await face.acquire("a")
@@ -114,3 +93,28 @@ class WaitingContract(Clients):
         assert count == [80]
         assert all(earlier < later for earlier, later in pairwise(fences))
         assert len(face.diary.of(Acquired)) == 40
+
+
+class HandOverContract(Clients):
+    """What only a store can do that decides alone: it gives the lock to whoever is next, in the step that frees it."""
+
+    def test_a_newcomer_does_not_overtake_the_queue(self, face: Face) -> None:
+        async def scene() -> None:
+            mine = await face.acquire("a")
+            has_it, may_go = threading.Event(), threading.Event()
+
+            async def wait() -> None:
+                theirs = await face.acquire("a", wait=20)
+                has_it.set()
+                await face.happened(may_go)
+                await face.release(theirs)
+
+            waiter = face.start(wait())
+            await face.seen(JoinedQueue)
+            await face.release(mine)
+            assert await face.try_acquire("a") is None
+            await face.happened(has_it)
+            may_go.set()
+            await waiter.finish()
+
+        face.play(scene())

@@ -2,6 +2,7 @@
 
 from dibs.testing.simulation.copies import play_copies
 from dibs.testing.simulation.cron.story import play_cron
+from dibs.testing.simulation.quorum.story import play_quorum
 from dibs.testing.simulation.story import Verdicts, play
 
-__all__ = ["Verdicts", "play", "play_copies", "play_cron"]
+__all__ = ["Verdicts", "play", "play_copies", "play_cron", "play_quorum"]

@@ -1,6 +1,7 @@
 """`python -m dibs.testing.simulation --seeds 20000`, or `--seed 123` for the trace of one world.
 
-Half of the worlds are of locks, and half of nodes that run jobs: those of odd seeds.
+Half of the worlds are of locks, and half of nodes that run jobs: those of odd seeds. With `--quorum` all are of locks
+on several servers.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 from dibs.testing.simulation.cron.story import play_cron
+from dibs.testing.simulation.quorum.story import play_quorum
 from dibs.testing.simulation.story import Verdicts, play
 
 CHUNK = 250
@@ -27,10 +30,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the first seed")
     parser.add_argument("--seed", type=int, metavar="N", help="show the trace of this one world instead")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to use")
+    parser.add_argument("--quorum", action="store_true", help="worlds of several servers, of which a majority decides")
     options = parser.parse_args(argv)
+    played = play_quorum if options.quorum else _play
     if options.seed is not None:
-        return _show(_play(options.seed, with_trace=True))
-    return _attack(range(options.first, options.first + options.seeds), options.jobs)
+        return _show(played(options.seed, with_trace=True))
+    return _attack(range(options.first, options.first + options.seeds), options.jobs, played)
 
 
 def _play(seed: int, *, with_trace: bool = False) -> Verdicts:
@@ -44,13 +49,13 @@ def _show(found: Verdicts) -> int:
     return 1 if found.faults else 0
 
 
-def _attack(seeds: range, jobs: int) -> int:
+def _attack(seeds: range, jobs: int, played: Callable[..., Verdicts]) -> int:
     began = time.perf_counter()
     counts: Counter[str] = Counter()
     faulty: list[tuple[int, str]] = []
     with ProcessPoolExecutor(jobs) as pool:
         chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
-        for some_counts, some_faulty in pool.map(_attack_some, chunks):
+        for some_counts, some_faulty in pool.map(partial(_attack_some, played), chunks):
             counts.update(some_counts)
             faulty.extend(some_faulty)
     took = time.perf_counter() - began
@@ -59,16 +64,16 @@ def _attack(seeds: range, jobs: int) -> int:
     for seed, fault in faulty[:10]:
         print(f"seed {seed}: {fault}")
     if faulty:
-        print(f"look at one with: make sim SEED={faulty[0][0]}")
+        print(f"look at one with: make sim SEED={faulty[0][0]}{' QUORUM=1' if played is play_quorum else ''}")
     return 1 if faulty else 0
 
 
-def _attack_some(seeds: Iterable[int]) -> tuple[Counter[str], list[tuple[int, str]]]:
+def _attack_some(played: Callable[..., Verdicts], seeds: Iterable[int]) -> tuple[Counter[str], list[tuple[int, str]]]:
     counts: Counter[str] = Counter()
     faulty: list[tuple[int, str]] = []
     gc.disable()  # worlds are small and short-lived; collecting between chunks is a third faster
     for seed in seeds:
-        found = _play(seed)
+        found = played(seed)
         counts.update(found.counts)
         if found.faults:
             faulty.append((seed, found.faults[0]))

@@ -162,6 +162,10 @@ class Line:
         if weather.twice and random.random() < weather.twice:
             self._agenda.at(arrives_at, self._land, message)
 
+    def is_to(self, server: Server) -> bool:
+        """Whether it leads there."""
+        return self._server is server
+
     def bring(self, push: Push) -> None:
         """The server tells us something, behind all that it has answered. To a line that is cut it tells it in vain."""
         if self._is_up:

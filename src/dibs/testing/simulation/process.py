@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.flows.desk import Desk
@@ -15,7 +15,7 @@ from dibs.flows.keeping import Keeper
 from dibs.ports.store import Command, Reply
 from dibs.ports.world import AskAgain, Outcome, Wake
 from dibs.testing.simulation.agenda import Dead, Task, parked
-from dibs.testing.simulation.network import Line, Server
+from dibs.testing.simulation.network import Heard, Line, Server
 
 if TYPE_CHECKING:
     from dibs.events import Event
@@ -181,10 +181,18 @@ class Process:
             self.agenda.at(self.agenda.now, self.crash)
 
 
+class Sends(Protocol):
+    """What a world needs of a line."""
+
+    def send(self, command: Command[Any], heard: Heard) -> None:
+        """Send once."""
+        ...
+
+
 class SimWorld:
     """The third world: virtual time, and messages that the weather may eat."""
 
-    def __init__(self, process: Process, lines: Sequence[Line], lane: str) -> None:
+    def __init__(self, process: Process, lines: Sequence[Sends], lane: str) -> None:
         self._process, self._lines, self._lane = process, lines, lane
         self.now, self.token = process.clock, process.token
         self._ahead: float | None = None

@@ -1,7 +1,7 @@
 -- Take the lock from whoever holds it with this fence; somebody else's lock has fence 0.
 -- KEYS  lock, line, tickets, expiries, bars, holders, leases, counter, index
 -- ARGV  fence
--- gives now (µs) and: evicted | changed | gone
+-- gives now (µs) and: evicted | changed | gone | no lock (what is there was never one, and may be somebody's data)
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local lock, line, tickets, expiries, bars, holders, leases, counter, index = unpack(KEYS)
@@ -21,6 +21,11 @@ local function tell(owner, known) -- a thread's channel is its line's
 end
 
 look()
+local kind = redis.call('TYPE', lock).ok
+local may_be_lock = kind == 'string' or (kind == 'hash' and redis.call('PTTL', lock) > 0) -- as other programs have them
+if value == '' and fence == 0 and not may_be_lock then
+  return {now, NO_LOCK}
+end
 local answer = is_free() and GONE or CHANGED
 if value and fence_of(value) == fence then
   answer = EVICTED

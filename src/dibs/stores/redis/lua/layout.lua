@@ -15,9 +15,14 @@
 --   index     locks that are held or waited for, by when the last of that ends (µs)
 
 local GRANTED, QUEUED, BUSY, REFUSED, GONE, KEPT, RELEASED, LEFT, EVICTED, CHANGED = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local NO_LOCK = 12
 
 local function text(number) -- .. would round it
   return string.format('%.0f', number)
+end
+
+local function is_clustered() -- then there is a counter for each slot
+  return string.find(counter, '{', 1, true)
 end
 
 local function note(ends) -- in the index, that there is something about this lock until then

@@ -18,6 +18,11 @@ local function admit(owner, ticket, is_asker, deaf)
     return deaf[channel] and nil
   end
   local fence = next_fence(tonumber(seen))
+  -- What is published in a cluster is heard on all its servers: who listens to another one must not be told at all.
+  if not is_asker and is_clustered() and redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
+    deaf[channel] = true
+    return nil
+  end
   if not is_asker and redis.call('PUBLISH', channel, 'handed ' .. owner .. ' ' .. text(fence)) == 0 then
     deaf[channel] = true
     return nil

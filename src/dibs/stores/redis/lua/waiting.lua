@@ -18,6 +18,10 @@ local function keep_for(owner, ttl, is_first) -- a ticket, and all that hangs on
   return shortest
 end
 
+local function told_by(ticket)
+  return string.match(ticket, '^%d+\n%d+\n%d+\n%d+\n%d+\n([^\n]*)\n')
+end
+
 local function join(owner, ttl, ticket)
   local last = redis.call('ZRANGE', line, -1, -1, 'WITHSCORES')
   if redis.call('ZADD', line, 'NX', text(tonumber(last[2] or '0') + 1), owner) == 1 then
@@ -27,6 +31,10 @@ local function join(owner, ttl, ticket)
     end
     redis.call('HSET', tickets, owner, ticket)
   else
+    local known = is_clustered() and redis.call('HGET', tickets, owner)
+    if known and told_by(known) ~= told_by(ticket) then -- its slot has moved: it is told by another server now
+      redis.call('HSET', tickets, owner, ticket)
+    end
     redis.call('HSETNX', tickets, owner, ticket) -- it may have been deleted by hand, or evicted
   end
   return keep_for(owner, ttl, #last == 0)
