@@ -13,6 +13,8 @@ import pytest
 from tests.servers.certificate import NO_OPENSSL, Certificate, make
 from tests.servers.cluster import Cluster
 from tests.servers.kinds import KINDS, VALKEY_9, Kind
+from tests.servers.patience import until
+from tests.servers.ports import Port
 from tests.servers.proxy import Proxy
 from tests.servers.sentinels import House
 from tests.servers.server import Server
@@ -114,6 +116,17 @@ def cluster(server_kind: Kind) -> Iterator[Cluster]:
     """New ones, to be failed over, killed and resharded at will."""
     with Cluster(server_kind) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def cluster_of_one() -> Iterator[Server]:
+    """A server that is all of a cluster; and ready, which takes it some seconds."""
+    bus = Port()  # which it would otherwise look for far above its own, where somebody may be
+    with Server(there(VALKEY_9), "cluster-enabled yes", f"cluster-port {bus.number}") as server:
+        server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+        until(lambda: "cluster_state:ok" in server.ask("CLUSTER", "INFO"))
+        yield server
+    bus.close()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import traceback
-from collections.abc import Iterator
 from time import monotonic
 from typing import Any
 
@@ -18,7 +17,7 @@ import redis.sentinel
 import dibs
 from dibs import ConfigError, StoreUnreachable
 from dibs.errors import StoreRefused
-from tests.chaos.moments import IN_TIME, LONG, so
+from tests.chaos.moments import IN_TIME
 from tests.servers.fixtures import there
 from tests.servers.kinds import VALKEY_9, Kind
 from tests.servers.ports import HOST, Port
@@ -30,17 +29,6 @@ from tests.stores.redis.turns import SECRET, WAIT, Turn, in_both_colours, missed
 def server_kind() -> Kind:
     """One is enough: what differs between them is not said before a connection is made."""
     return there(VALKEY_9)
-
-
-@pytest.fixture(scope="module")
-def of_a_cluster() -> Iterator[Server]:
-    """All of it, since there is no other; and ready, which takes it some seconds."""
-    bus = Port()
-    with Server(there(VALKEY_9), "cluster-enabled yes", f"cluster-port {bus.number}") as server:
-        server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-        assert so(lambda: "cluster_state:ok" in server.ask("CLUSTER", "INFO")).wait(LONG)
-        yield server
-    bus.close()
 
 
 class TestWhatIsWrong:
@@ -109,9 +97,9 @@ class TestWhatIsWrong:
             turn(dibs.connect(f"{server_url}?nonsense=1"), WAIT)
 
     @in_both_colours
-    def test_a_server_of_a_cluster_is_said_to_be_one(self, of_a_cluster: Server, turn: Turn) -> None:
+    def test_a_server_of_a_cluster_is_said_to_be_one(self, cluster_of_one: Server, turn: Turn) -> None:
         with pytest.raises(StoreRefused, match="cluster"):
-            turn(dibs.connect(of_a_cluster.url), WAIT)
+            turn(dibs.connect(cluster_of_one.url), WAIT)
 
 
 @in_both_colours
@@ -156,9 +144,9 @@ class TestNoServer:
         with pytest.raises(ConfigError, match="not by Sentinel"):
             dibs.connect(sentinel(self.NOBODY))
 
-    def test_a_client_of_a_cluster(self, of_a_cluster: Server) -> None:
-        with redis.RedisCluster(host=HOST, port=of_a_cluster.port) as client:
-            clusters: list[Any] = [client, redis.asyncio.RedisCluster(host=HOST, port=of_a_cluster.port)]
+    def test_a_client_of_a_cluster(self, cluster_of_one: Server) -> None:
+        with redis.RedisCluster(host=HOST, port=cluster_of_one.port) as client:
+            clusters: list[Any] = [client, redis.asyncio.RedisCluster(host=HOST, port=cluster_of_one.port)]
             for cluster in clusters:
                 with pytest.raises(ConfigError, match="RedisCluster"):
                     dibs.connect(cluster)

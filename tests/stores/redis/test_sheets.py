@@ -12,7 +12,6 @@ import redis
 from dibs.model.sheet import Change, Entry, Look, Question, Sheet
 from dibs.stores.redis.dialect import RedisLocks
 from dibs.stores.redis.keys import Keys
-from tests.chaos.moments import LONG, so
 from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
 from tests.stores.redis.asker import Asker
@@ -196,12 +195,8 @@ def test_a_server_that_was_started_anew_has_another_life(
     after.close()
 
 
-@on_valkey_9
-def test_in_a_cluster_all_of_it_is_in_one_slot(start_server: Callable[..., Server]) -> None:
-    server = start_server("cluster-enabled yes")
-    server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-    assert so(lambda: "cluster_state:ok" in server.ask("CLUSTER", "INFO")).wait(LONG)
-    asker = Asker(server.url, "blocking")
+def test_in_a_cluster_all_of_it_is_in_one_slot(cluster_of_one: Server) -> None:
+    asker = Asker(cluster_of_one.url, "blocking")
     entries = [Entry(asker.now(), "noted", ("ok", "{c}", "}{"))]
     changes = [Change(name, 0, "text", 1.0, -inf, inf, entries=entries) for name in ("a", "{b}")]
     assert all(asker.ask(asker.locks.amend(changes)))
