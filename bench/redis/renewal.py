@@ -16,9 +16,9 @@ from bench.redis.line import line, url
 from bench.redis.peers import TASK
 from bench.rounds import Row
 from dibs import connect
-from dibs.flows.keeping import BATCH
+from dibs.flows import keeping, recording
 
-COMMANDS, CPU = "commands to renew", "CPU to renew"
+COMMANDS, CPU = "commands to renew and report", "CPU to renew and report"
 TIMES = 2
 """How often each lease is renewed while we look."""
 
@@ -42,7 +42,12 @@ class Holding:
     @property
     def batches(self) -> int:
         """The commands that renew all of them once."""
-        return ceil(self.size / BATCH)
+        return ceil(self.size / keeping.BATCH)
+
+    @property
+    def commands(self) -> int:
+        """The same, and those that tell meanwhile what was counted and who holds what."""
+        return self.batches + 1 + ceil(recording.MOST / recording.BATCH)
 
     def named(self, figure: str) -> str:
         """The name of a row."""

@@ -31,7 +31,7 @@ def on_redis(waiters: int, holding: Holding) -> list[Target]:
         Target(idle.named(idle.COMMANDS, waiters, TASK), Bound.BELOW, 50.0, unit="/s"),
         Target(idle.named(idle.CPU, waiters, TASK), Bound.BELOW, 3.0, unit="%"),
         Target(idle.named(idle.CONNECTIONS, waiters, TASK), Bound.AT_MOST, 2.0),
-        Target(holding.named(renewal.COMMANDS), Bound.AT_MOST, holding.batches),
+        Target(holding.named(renewal.COMMANDS), Bound.AT_MOST, holding.commands),
         Target(holding.named(renewal.CPU), Bound.BELOW, 5.0, unit="%"),
     ]
 

@@ -145,8 +145,8 @@ REDIS_ROWS = [
             f"{figure} of 50 idle waiters: {TASK}",
         )
     ),
-    f"commands to renew 100 leases: {TASK}",
-    f"CPU to renew 100 leases: {TASK}",
+    f"commands to renew and report 100 leases: {TASK}",
+    f"CPU to renew and report 100 leases: {TASK}",
 ]
 
 REDIS_TARGETS = [
@@ -162,8 +162,8 @@ REDIS_TARGETS = [
     ),
     *(f"{figure}, {APART}: {face}" for face in (THREAD, TASK) for figure in ("hand-overs", "fairness", "starved")),
     *(f"{figure} of 50 idle waiters: {TASK}" for figure in ("commands", "CPU", "connections")),
-    f"commands to renew 100 leases: {TASK}",
-    f"CPU to renew 100 leases: {TASK}",
+    f"commands to renew and report 100 leases: {TASK}",
+    f"CPU to renew and report 100 leases: {TASK}",
     *family("redis", *RELATIVES),
 ]
 
