@@ -23,8 +23,9 @@ from bench.redis.blocking import Locks as ThreadLocks
 from bench.redis.contest import beside
 from bench.redis.cores import Cores
 from bench.redis.cycling import Cycles, cycles_of_tasks, cycles_of_threads
+from bench.redis.floors import raw_tasks_on_many
 from bench.redis.line import HOST
-from bench.redis.peers import NODE, POTTERY_ASYNCIO, REDLOCK_PY
+from bench.redis.peers import NODE, POTTERY_ASYNCIO, RAW_TASK, REDLOCK_PY
 from bench.rounds import Effort, Row, interleaved
 from bench.section import Section
 from bench.targets import Bound, Target
@@ -191,6 +192,12 @@ async def _ours(ports: Ports, crowd: int) -> AsyncIterator[TaskLocks]:
 
 
 @asynccontextmanager
+async def _raw(ports: Ports, crowd: int) -> AsyncIterator[TaskLocks]:
+    async with raw_tasks_on_many(ports) as locks:
+        yield locks
+
+
+@asynccontextmanager
 async def _pottery(ports: Ports, crowd: int) -> AsyncIterator[TaskLocks]:
     lock, redis = import_module("pottery").AIORedlock, import_module("redis.asyncio").Redis
     masters = {redis(host=HOST, port=port, max_connections=crowd + SPARE) for port in ports}
@@ -217,6 +224,7 @@ def _url(ports: Ports) -> str:
 
 
 TASKS: Mapping[str, Callable[[Ports, int], AbstractAsyncContextManager[TaskLocks]]] = {
+    RAW_TASK: _raw,
     TASK: _ours,
     POTTERY_ASYNCIO: _pottery,
 }

@@ -7,8 +7,8 @@ import hashlib
 import socket
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib import import_module
 from types import TracebackType
 from typing import Any
@@ -48,6 +48,19 @@ async def raw_tasks(port: int) -> AsyncIterator[Callable[[str], RawTaskLock]]:
         yield lambda key: RawTaskLock(shared, key)
     finally:
         transport.close()
+
+
+@asynccontextmanager
+async def raw_tasks_on_many(ports: Sequence[int]) -> AsyncIterator[Callable[[str], RawQuorumLock]]:
+    """One connection to each of several servers for all tasks."""
+    async with AsyncExitStack() as stack:
+        lines = list[SharedLine]()
+        for port in ports:
+            _load(port)
+            transport, shared = await asyncio.get_running_loop().create_connection(SharedLine, HOST, port)
+            stack.callback(transport.close)
+            lines.append(shared)
+        yield lambda key: RawQuorumLock(lines, key)
 
 
 def _load(port: int) -> None:
@@ -140,3 +153,25 @@ class RawTaskLock:
     ) -> None:
         if (said := await self._line.ask(DELETE % (len(self._key), self._key))) != 1:
             raise NotAsExpected(said)
+
+
+class RawQuorumLock:
+    """The same on several servers at once. All are waited for: to count who has answered would cost more than that."""
+
+    __slots__ = ("_key", "_lines")
+
+    def __init__(self, lines: Sequence[SharedLine], key: str) -> None:
+        self._lines, self._key = lines, key.encode()
+
+    async def __aenter__(self) -> None:
+        await self._ask(SET % (len(self._key), self._key), b"OK")
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._ask(DELETE % (len(self._key), self._key), 1)
+
+    async def _ask(self, words: bytes, wanted: object) -> None:
+        for answer in [each.ask(words) for each in self._lines]:
+            if (said := await answer) != wanted:
+                raise NotAsExpected(said)

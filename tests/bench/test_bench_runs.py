@@ -21,6 +21,7 @@ from bench.redis.peers import (
     POTTERY,
     POTTERY_ASYNCIO,
     PYTHON_REDIS_LOCK,
+    RAW_TASK,
     REDIS_PY,
     REDIS_PY_ASYNCIO,
     REDLOCK_PY,
@@ -171,7 +172,7 @@ QUORUM_ROWS = [
     f"quorum of five, {count} at once: {what}"
     for count in (1, 16, 256)
     for what in (
-        *here([quorum.TASK, POTTERY_ASYNCIO, quorum.THREAD, REDLOCK_PY]),
+        *here([RAW_TASK, quorum.TASK, POTTERY_ASYNCIO, quorum.THREAD, REDLOCK_PY]),
         *WITH_NODE,
         "redlock:// asyncio, one of five stopped",
     )

@@ -15,6 +15,8 @@ from dibs.model.views import LockView
 
 HEADROOM, MOST_HEADROOM = 0.01, 1.0
 """How far ahead of all clocks a fence is proposed, for what a message may take: so all servers can give the same."""
+EASE = 0.9995
+"""How much of that is kept after each time it was enough: of a crowd that asks at once all must be given it."""
 LEAP = 1_000
 """How far above all counters the next fence is tried, when others were quicker than the last one."""
 MOST_LEAPS = 4
@@ -78,7 +80,7 @@ def headroom(before: float, *, floor: int, fence: int) -> float:
     late_by = (fence - floor - 1) / MICROSECONDS
     if late_by > 0:
         return min(before + 2 * late_by, MOST_HEADROOM)
-    return max(before * 0.99, HEADROOM)
+    return max(before * EASE, HEADROOM)
 
 
 def is_settled(fences: Iterable[int], fence: int, need: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.model.asks import Acquire, Busy, Granted, Push, Queued, Said
+from dibs.model.asks import Acquire, Busy, Granted, Leave, Push, Queued, Said
 from dibs.ports.store import Reply
 from tests.stores.quorum.hands import TTL, Hands, Outcome
 
@@ -230,6 +230,24 @@ def test_an_ask_that_was_lost_is_barred_when_its_server_is_back(hands: Hands) ->
     hands.servers[2].execute(late, hands.servers[2].clock(), lambda _: True)
     assert hands.holders() == [None, None, None]
     assert hands.asked_again == 1
+
+
+def test_a_farewell_behind_an_ask_that_is_under_way_need_not_bar_it_unless_both_are_lost(hands: Hands) -> None:
+    for is_lost in (False, True):
+        hands.begin("ann")
+        hands.answer(0, 1)
+        late = hands.lines[2].posted[0][0]
+        hands.leave("ann")
+        hands.answer(0, 1)
+        said = [words[-1] for words, _ in hands.lines[2].posted if isinstance(words[-1], Leave)]
+        assert [leave.bar_until for leave in said] == [None]
+        if is_lost:
+            hands.lines[2].break_off()
+            hands.council.ask_again(2)
+        hands.answer()
+        if is_lost:
+            hands.servers[2].execute(late, hands.servers[2].clock(), lambda _: True)
+        assert hands.holders() == [None, None, None]
 
 
 def test_a_waiter_asks_at_once_when_a_majority_wakes_it_and_soon_when_one_does(hands: Hands) -> None:

@@ -65,7 +65,8 @@ class Council:
         self.asked: dict[str, Election] = {}
         """The last election of each owner who may still have to leave."""
         self._last_fence, self._headroom = 0, HEADROOM
-        self._ahead = 0.0
+        self._ahead = self._latest = 0.0
+        self._has_heard_time = False
 
     @property
     def size(self) -> int:
@@ -91,17 +92,17 @@ class Council:
     def ask(self, node: Node, command: Command[Any], told: Told) -> None:
         """Send it to one of them; `told` hears what comes of it, if anything does."""
         if not node.knows_scripts:
-            node.knows_scripts = True
-            for introduction in self._tongue.introduction():
-                self._send(node, introduction, _ignored)
-        self._send(node, command, told)
-
-    def _send(self, node: Node, command: Command[Any], told: Told) -> None:
+            self._introduce(node)
         now = self.now()
         if not node.waiting:
             node.silent_since = now
         node.waiting += 1
         node.line.post(command.words, 0, partial(self._hear, node, command.read, told, now))
+
+    def _introduce(self, node: Node) -> None:
+        node.knows_scripts = True
+        for introduction in self._tongue.introduction():
+            self.ask(node, introduction, _ignored)
 
     def _hear(
         self,
@@ -136,8 +137,12 @@ class Council:
         if isinstance(outcome, Reply):
             node.is_down, node.silent_since, node.refusals = False, self.now(), 0
             if outcome.at is not None:
-                node.ahead = outcome.at - asked_at
-            told(node.number, self._read(read, outcome))
+                node.ahead, self._has_heard_time = outcome.at - asked_at, True
+            try:
+                answer = read(outcome.value)
+            except Exception as error:  # noqa: BLE001 - a reply nobody can read is one server's trouble, not the wire's
+                answer = self._unreadable(error)
+            told(node.number, answer)
             if node.owed:
                 self._pay(node)
             return
@@ -150,12 +155,9 @@ class Council:
             node.refusals += 1
             self.ask(node, self._tongue.time(), _ignored)
 
-    def _read(self, read: Callable[[Any], Any], reply: Reply) -> Any:
-        try:
-            return read(reply.value)
-        except Exception as error:  # noqa: BLE001 - a reply nobody can read is one server's trouble, not the wire's
-            why = f"it said what cannot be read: {error!r}"
-            return StoreUnreachable(self.server, after=0.0, why=why, is_outage=False)
+    def _unreadable(self, error: Exception) -> StoreUnreachable:
+        why = f"it said what cannot be read: {error!r}"
+        return StoreUnreachable(self.server, after=0.0, why=why, is_outage=False)
 
     def _probe(self, node: Node, now: float) -> None:
         if now >= node.probe_at:
@@ -166,9 +168,11 @@ class Council:
 
     def note_time(self) -> float:
         """By how much the quorum's clock is ahead of ours, as far as is known by now."""
-        known = sorted(node.ahead for node in self.nodes if node.ahead is not None)
-        if known:
+        if self._has_heard_time:
+            self._has_heard_time = False
+            known = sorted([node.ahead for node in self.nodes if node.ahead is not None])
             self._ahead = known[(len(known) - 1) // 2]
+            self._latest = known[-1]
         return self._ahead
 
     def at(self, node: Node, moment: float) -> float:
@@ -177,8 +181,8 @@ class Council:
 
     def floor(self, seen: int) -> int:
         """What the fences of the next election are to be above."""
-        ahead = max((node.ahead for node in self.nodes if node.ahead is not None), default=0.0)
-        latest = self.now() + ahead
+        self.note_time()
+        latest = self.now() + self._latest
         floor = proposal(latest_clock=latest, headroom=self._headroom, seen=seen, last=self._last_fence)
         self._last_fence = floor + 1
         return floor
@@ -195,14 +199,14 @@ class Council:
 
     def leave(self, node: Node, store: NodeStore, name: str, leave: Leave) -> None:
         """Take back from one of them what it has of an owner."""
-        self.say_goodbye(node, (store, name, leave), store.leave(name, leave), _ignored)
+        self.say_goodbye(node, store.leave(name, leave), lambda: (store, name, leave), _ignored)
 
-    def say_goodbye(self, node: Node, debt: Debt, command: Command[Any], told: Told) -> None:
-        """The same, in words that are there already; what it does not answer it is told again."""
+    def say_goodbye(self, node: Node, command: Command[Any], owed: Callable[[], Debt], told: Told) -> None:
+        """The same, in words that are there already; what it does not answer is `owed`, and it is told that again."""
 
         def answered(number: int, answer: Any) -> None:
             if isinstance(answer, StoreUnreachable):
-                self.owe(node, *debt)
+                self.owe(node, *owed())
             told(number, answer)
 
         self.ask(node, command, answered)

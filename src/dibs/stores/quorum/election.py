@@ -81,6 +81,10 @@ class Election(Ballot):
         bars = [self.inherited.get(number), self.not_after.get(number) if is_out else None]
         return max((bar for bar in bars if bar is not None), default=None)
 
+    def is_under_way(self, number: int) -> bool:
+        """Whether it was asked for its vote once, and may answer on the connection on which it was."""
+        return number not in self.answers and self.inherited.get(number) is None
+
     @property
     def is_surely_undone(self) -> bool:
         return not any(self.unanswered_at(number) for number in self.not_after.keys() | self.inherited.keys())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.asks import Acquire, KeepAlive, Leave, Memo, Renew, Said
@@ -14,7 +15,7 @@ from dibs.stores.quorum.election import Election
 from dibs.stores.quorum.naming import Naming
 
 if TYPE_CHECKING:
-    from dibs.stores.quorum.council import Council, Node
+    from dibs.stores.quorum.council import Council, Debt, Node
     from dibs.stores.quorum.node import NodeStore
 
 
@@ -129,36 +130,44 @@ class Renewal(Ballot):
 
 
 class Departure(Ballot):
-    """One who leaves all servers: behind what it has asked there, and barring what they have not answered."""
+    """One who leaves all servers: behind what it has asked there, and barring what they have not answered.
+
+    What is still under way on a connection is heard before the farewell that follows on the same one, and need not be
+    barred: only if that is not answered, and has to be said again on another, may what was asked come after it.
+    """
 
     is_urgent = False
 
     def __init__(self, council: Council, store: NodeStore, heard: Heard, farewell: tuple[str, Leave]) -> None:
         super().__init__(council, store, heard)
         self._name, self._leave = farewell
+        self._election: Election | None = None
 
     def begin(self) -> None:
-        council, leave, now = self.council, self._leave, self.council.now()
-        election = council.forget(leave.owner)
+        council, leave, here = self.council, self._leave, self.council.present()
+        self._election = election = council.forget(leave.owner)
         if election is not None:
             election.close(range(council.size))
         usual = self.store.leave(self._name, leave)
         for node in council.nodes:
-            out_until = None if election is None else election.unanswered_at(node.number)
             is_known = election is None or election.has_asked(node.number)
-            said = self._for(node, out_until)
-            if not node.is_away(now) or (is_known and not node.is_down):
+            if node in here or (is_known and not node.is_down):
                 self.voters.append(node)
+                said = self._for(node, is_behind=election is not None and election.is_under_way(node.number))
                 command = usual if said is leave else self.store.leave(self._name, said)
-                council.say_goodbye(node, (self.store, self._name, said), command, self.hear)
+                council.say_goodbye(node, command, partial(self._owed, node), self.hear)
             elif is_known:
-                council.owe(node, self.store, self._name, said)
-        council.present()
+                council.owe(node, *self._owed(node))
         if len(self.voters) < council.need:
             self.fail()
 
-    def _for(self, node: Node, out_until: float | None) -> Leave:
-        leave, at = self._leave, self.council.at
+    def _owed(self, node: Node) -> Debt:
+        """What it is to be told if it does not answer: then what was asked before may come after."""
+        return self.store, self._name, self._for(node, is_behind=False)
+
+    def _for(self, node: Node, *, is_behind: bool) -> Leave:
+        leave, at, election = self._leave, self.council.at, self._election
+        out_until = None if is_behind or election is None else election.unanswered_at(node.number)
         if out_until is None and leave.bar_until is None and leave.memo is None:  # as nearly always
             return leave
         bars = [] if leave.bar_until is None else [at(node, leave.bar_until)]
