@@ -70,12 +70,15 @@ class Leashed:
         self._process.wait(LONG)
         watchdog().forget(self.pid)
         self._listener.join(LONG)
-        self._stdout.close()
+        if not self._listener.is_alive():  # else a child of its own still speaks, and to close would wait for that
+            self._stdout.close()
 
     def pause(self) -> None:
         """Hold it up wherever it is; it stands still when this returns."""
         self._process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+        how = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert how is not None
+        assert how.si_code == os.CLD_STOPPED, "it has ended"
 
     def resume(self) -> None:
         """Let it run again."""

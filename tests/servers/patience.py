@@ -10,9 +10,14 @@ LONG = 30.0
 PAUSE = 0.01
 
 
-def until(condition: Callable[[], bool], *, within: float = LONG) -> None:
-    """Wait until it is so."""
+def until(
+    condition: Callable[[], bool],
+    *,
+    within: float = LONG,
+    told: Callable[[], str] = lambda: "it does not come to be so",
+) -> None:
+    """Wait until it is so; else the test fails, with what is told then."""
     nobody, give_up_at = threading.Event(), monotonic() + within
     while not condition():
-        assert monotonic() < give_up_at, "it does not come to be so"
+        assert monotonic() < give_up_at, told()
         nobody.wait(PAUSE)

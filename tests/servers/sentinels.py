@@ -8,10 +8,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import hiredis
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.servers.kinds import Kind
 from tests.servers.leashed import Leashed
@@ -22,6 +24,11 @@ from tests.servers.server import Server
 SERVICE = "house"
 DOWN_AFTER = 0.5
 """How long a server must be silent before its sentinels give it up."""
+ANSWERS = 1.0
+"""How long one of them has to answer."""
+FAILED_OVER = 15.0
+"""How long a failover may take: some seconds, and as many again if it is given up and begun anew."""
+LATELY = 30
 PASSWORD = "of-the-house"  # noqa: S105 - of servers that live for one test
 USERS = {"watch": "on >watching ~* &* +@all", "copy": "on >copying ~* &* +@all"}
 """Sentinels and replicas have users of their own: whoever shuts these out is cut off, and clients still come in."""
@@ -54,7 +61,7 @@ class Sentinel:
 
     def ask(self, *words: str) -> Any:
         """One command."""
-        with redis.Redis(host=HOST, port=self.port, decode_responses=True, **self._login) as client:
+        with self._client(decode_responses=True) as client:
             return client.execute_command(*words)
 
     def master(self) -> int:
@@ -63,8 +70,16 @@ class Sentinel:
 
     def facts(self) -> dict[str, Any]:
         """What it knows of the service."""
-        with redis.Redis(host=HOST, port=self.port, **self._login) as client:
+        with self._client() as client:
             return dict(client.sentinel_master(SERVICE))
+
+    def told(self) -> str:
+        """What it says now, and what it has said last."""
+        try:
+            now = str(self.facts())
+        except redis.RedisError as error:
+            now = repr(error)
+        return f"sentinel on port {self.port}: {now}\n{''.join(self._said[-LATELY:])}"
 
     def watch(self, master: Server, replicas: Sequence[Server], others: Sequence[Sentinel]) -> None:
         """What it knows from the start: to find it out would take it some seconds."""
@@ -90,6 +105,8 @@ class Sentinel:
         self._process = Leashed(self._command, self._folder, ready="Sentinel ID is", said=self._said)
         if not self._process.comes_up():
             raise self._process.not_started()
+        # A sentinel that stood still for two seconds would do nothing for thirty more.
+        self.ask("SENTINEL", "DEBUG", "TILT-TRIGGER", "60000")
 
     def pause(self) -> None:
         assert self._process is not None
@@ -103,6 +120,14 @@ class Sentinel:
         if self._process is not None:
             self._process.kill()
             self._process = None
+
+    def _client(self, **how: Any) -> redis.Redis:
+        limits: dict[str, Any] = {
+            "socket_timeout": ANSWERS,
+            "socket_connect_timeout": ANSWERS,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        return redis.Redis(host=HOST, port=self.port, **limits, **self._login, **how)
 
     def __enter__(self) -> Self:
         self.start()
@@ -159,13 +184,18 @@ class House:
     def fail_over(self) -> Server:
         """By command; gives the new master, of which all sentinels know."""
         before = self.master
-        until(self._begins_to_fail_over)
-        return self.next_master(before)
-
-    def next_master(self, before: Server) -> Server:
-        """Wait until all sentinels say that it is another one."""
-        until(lambda: all(sentinel.master() != before.port for sentinel in self.sentinels))
+        until(lambda: self._is_left(before) or self._begins_to_leave(before), within=FAILED_OVER, told=self.told)
         return self.master
+
+    def next_master(self, before: Server, *, within: float = FAILED_OVER) -> Server:
+        """Wait until all sentinels say that it is another one."""
+        until(lambda: self._is_left(before), within=within, told=self.told)
+        return self.master
+
+    def told(self) -> str:
+        """What each of them says."""
+        said = [sentinel.told() for sentinel in self.sentinels] + [server.told() for server in self.servers]
+        return "\n".join(["the master does not change", *said])
 
     def cut_off(self, server: Server) -> None:
         """Neither sentinels nor replicas come to it any more; clients do."""
@@ -195,10 +225,16 @@ class House:
             return not masters and linked and all(map(self._knows_all, self.sentinels))
         return False
 
-    def _begins_to_fail_over(self) -> bool:
-        """Not while the last one is in progress, or no replica is known to be good."""
-        with suppress(redis.ResponseError):
-            return bool(self.sentinels[0].ask("SENTINEL", "FAILOVER", SERVICE))
+    def _is_left(self, before: Server) -> bool:
+        with suppress(redis.ConnectionError, redis.TimeoutError):  # one that does not answer does not say so either
+            return all(sentinel.master() != before.port for sentinel in self.sentinels)
+        return False
+
+    def _begins_to_leave(self, before: Server) -> Literal[False]:
+        """Never done at once. Asked for again and again: it is given up when a server takes too long."""
+        with suppress(redis.RedisError):  # it is in progress, or no replica is known to be good
+            if self.sentinels[0].master() == before.port:
+                self.sentinels[0].ask("SENTINEL", "FAILOVER", SERVICE)
         return False
 
     def _knows_all(self, sentinel: Sentinel) -> bool:

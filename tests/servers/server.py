@@ -21,6 +21,7 @@ from tests.servers.leashed import Leashed, NotStarted
 from tests.servers.ports import HOST, Port
 
 READY = "eady to accept connections"
+LATELY = 30
 
 
 class Server:
@@ -93,6 +94,14 @@ class Server:
         """All that it has said so far, over all its lives."""
         return "".join(self._said)
 
+    def told(self) -> str:
+        """What it says now, and what it has said last."""
+        try:
+            now = self.ask("ROLE", within=1.0)
+        except (OSError, hiredis.ReplyError) as error:
+            now = repr(error)
+        return f"{self!r}: {now}\n{''.join(self._said[-LATELY:])}"
+
     def start(self) -> None:
         """Start it, with the data that it has left, and wait until it answers."""
         assert self._process is None, "it is running"
@@ -137,10 +146,10 @@ class Server:
         for words in ("FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "CLIENT UNPAUSE"):
             self.ask(*words.split())
 
-    def ask(self, *words: str) -> Any:
+    def ask(self, *words: str, within: float = LONG) -> Any:
         """One command over its socket, as the default user."""
         with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(LONG)
+            line.settimeout(within)
             line.connect(str(self.socket))
             replies = _replies(line)
             if self._password:

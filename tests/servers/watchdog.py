@@ -16,6 +16,8 @@ import sys
 from contextlib import suppress
 from functools import cache
 
+LONG = 30.0
+
 
 class Watchdog:
     """The watchdog of this process, which has the other end of the leash."""
@@ -53,7 +55,8 @@ class Watchdog:
     def _close(self) -> None:
         if self._leash is not None:
             self._let_go()
-            self._process.wait()
+            with suppress(subprocess.TimeoutExpired):  # somebody else has the leash: it ends when that one does
+                self._process.wait(LONG)
 
 
 def watchdog() -> Watchdog:

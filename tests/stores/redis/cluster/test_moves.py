@@ -148,7 +148,7 @@ def test_no_waiter_is_lost_when_a_slot_with_a_hundred_locks_and_a_thousand_waite
             leases = await asyncio.gather(*(holder.lock(name, ttl=30).aacquire() for name in names))
             turns = [asyncio.create_task(turn(others, name)) for name in names for _ in range(10)]
             tickets = others._engine.desk.tickets
-            await asyncio.to_thread(so(lambda: len(tickets) == 1000).wait)
+            await asyncio.to_thread(until, lambda: len(tickets) == 1000)
             await asyncio.to_thread(by_resharding, cluster, f"dibs:{names[0]}")
             for lease in leases:
                 lease.ensure()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import pytest
@@ -39,12 +39,19 @@ class Household(Party):
 
 async def meanwhile(face: Face, act: Callable[[], T]) -> T:
     """What comes of it, while the scene stands still and its client goes on."""
-    done = threading.Event()
-    with ThreadPoolExecutor(1) as hand:
-        future = hand.submit(act)
-        future.add_done_callback(lambda _: done.set())
-        await face.happened(done)
-        return future.result()
+    done, outcome = threading.Event(), Future[T]()
+
+    def hand() -> None:
+        try:
+            outcome.set_result(act())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            outcome.set_exception(error)
+        done.set()
+
+    # Not a pool's: its end would wait for the hand, and with it the event loop, however long that takes.
+    threading.Thread(target=hand, daemon=True).start()
+    await face.happened(done)
+    return outcome.result()
 
 
 def by_command(house: House) -> Server:
