@@ -19,11 +19,17 @@ LINES = (
     "cluster-config-file nodes.conf",
     "cluster-node-timeout 1000",
     "cluster-replica-validity-factor 0",
+    "masteruser copy",
+    "masterauth copying",
     "repl-diskless-sync yes",
     "repl-diskless-sync-delay 0",
     "repl-diskless-load on-empty-db",
     "repl-ping-replica-period 1",
 )
+USERS = {"copy": "on >copying ~* &* +@all"}
+"""Replicas have a user of their own: whoever shuts it out is not copied any more, and clients still come in."""
+FAILED_OVER = 15.0
+"""How long a failover may take: a second of silence, an election, and another one if that came to nothing."""
 
 
 class Cluster:
@@ -43,13 +49,12 @@ class Cluster:
         """Those that are one now."""
         return [server for server in self.servers if server.is_running and server.ask("ROLE")[0] == "master"]
 
-    def master_of(self, key: str) -> Server:
-        """By the word of one that runs."""
-        slot = self._any().ask("CLUSTER", "KEYSLOT", key)
-        for first, last, (_, port, *_), *_ in self._any().ask("CLUSTER", "SLOTS"):
-            if first <= slot <= last:
-                return next(server for server in self.servers if server.port == port)
-        raise AssertionError(f"nobody has slot {slot}")
+    def master_of(self, key: str, *, by: Server | None = None) -> Server:
+        """By the word of this one, or of one that runs."""
+        asked = by or next(server for server in self.servers if server.is_running)
+        slot = asked.ask("CLUSTER", "KEYSLOT", key)
+        [port] = [port for first, last, port in _shares(asked) if first <= slot <= last]
+        return next(server for server in self.servers if server.port == port)
 
     def replica_of(self, master: Server) -> Server:
         """One that follows it."""
@@ -68,8 +73,54 @@ class Cluster:
         """By command; gives the new master, of which all know."""
         replica = self.replica_of(master)
         replica.ask("CLUSTER", "FAILOVER")
-        until(lambda: replica.ask("ROLE")[0] == "master" and self.is_whole())
+        until(lambda: replica.ask("ROLE")[0] == "master" and self.is_whole(), within=FAILED_OVER, told=self.told)
         return replica
+
+    def next_master(self, before: Server, key: str) -> Server:
+        """Wait until another one has the slot of this key, by the word of all that run."""
+        until(lambda: self.master_of(key) is not before and self.is_whole(), within=FAILED_OVER, told=self.told)
+        return self.master_of(key)
+
+    def copies_nothing(self, master: Server) -> None:
+        """Its replica does not come to it any more: what it is told from now on, it alone knows."""
+        master.ask("ACL", "SETUSER", "copy", "off")
+        master.ask("CLIENT", "KILL", "USER", "copy")
+
+    def heal(self, master: Server) -> None:
+        """Its replica comes to it again."""
+        master.ask("ACL", "SETUSER", "copy", "on")
+
+    def isolate(self, master: Server) -> Server:
+        """It hears of no other server any more, and goes on; its replica takes over, of which all others know.
+
+        It would stop by itself when most masters were out of its reach. This one has forgotten that there are any.
+        """
+        replica, others = self.replica_of(master), [server for server in self.servers if server is not master]
+        self.copies_nothing(master)
+        master.ask("CONFIG", "SET", "cluster-require-full-coverage", "no")
+        for other in others:
+            master.ask("CLUSTER", "FORGET", other.ask("CLUSTER", "MYID"))
+        replica.ask("CLUSTER", "FAILOVER", "TAKEOVER")
+        until(lambda: all(_knows(other, replica) for other in others), within=FAILED_OVER, told=self.told)
+        return replica
+
+    def rejoin(self, master: Server) -> None:
+        """It hears of the others again, and follows the one that has its slots."""
+        self.heal(master)
+        master.ask("CONFIG", "SET", "cluster-require-full-coverage", "yes")
+        for other in self.servers:
+            if other is not master:
+                master.ask("CLUSTER", "MEET", HOST, str(other.port), str(self.buses[other]))
+        until(self.is_whole, told=self.told)
+
+    def told(self) -> str:
+        """What each of them says."""
+        return "\n".join(["the cluster does not come to be so", *(server.told() for server in self.servers)])
+
+    def copied(self) -> None:
+        """Wait until all that the masters were told so far is on their replicas."""
+        wanted = {self.replica_of(master): _offset(master, "master") for master in self.masters()}
+        until(lambda: all(_offset(replica, "slave") >= offset for replica, offset in wanted.items()))
 
     def move(self, slot: int, source: Server, target: Server) -> None:
         """A slot with all that is in it, key by key, as the tools of old do it."""
@@ -85,12 +136,11 @@ class Cluster:
         """Whether all say that all is well, and all replicas follow their masters."""
         with suppress(hiredis.ReplyError, OSError):
             running = [server for server in self.servers if server.is_running]
-            views = [str(sorted(server.ask("CLUSTER", "SLOTS"), key=str)) for server in running]
             is_well = all("cluster_state:ok" in server.ask("CLUSTER", "INFO") for server in running)
             infos = [server.ask("INFO", "replication") for server in running]
             linked = sum("master_link_status:up" in info for info in infos)
-            ports = [[(each[0], each[2][1]) for each in sorted(server.ask("CLUSTER", "SLOTS"))] for server in running]
-            is_agreed = all(each == ports[0] for each in ports) and bool(views)
+            first, *others = map(_shares, running)
+            is_agreed = all(other == first for other in others)
             return is_well and is_agreed and linked == len(running) - MASTERS
         return False
 
@@ -99,7 +149,7 @@ class Cluster:
             for _ in range(2 * MASTERS):
                 bus = Port()
                 self._all.callback(bus.close)
-                server = Server(self._kind, *LINES, f"cluster-port {bus.number}")
+                server = Server(self._kind, *LINES, f"cluster-port {bus.number}", users=USERS)
                 self.buses[server] = bus.number
                 self.servers.append(self._all.enter_context(server))
             self._join()
@@ -108,9 +158,6 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self._all.close()
-
-    def _any(self) -> Server:
-        return next(server for server in self.servers if server.is_running)
 
     def _join(self) -> None:
         first, *others = self.servers
@@ -127,6 +174,21 @@ class Cluster:
             name = master.ask("CLUSTER", "MYID")
             until(lambda name=name, replica=replica: _follows(replica, name))  # type: ignore[misc]
         until(self.is_whole)
+
+
+def _shares(server: Server) -> list[tuple[int, int, int]]:
+    """Who has which slots, by its word: the first, the last and a port."""
+    return sorted((first, last, port) for first, last, (_, port, *_), *_ in server.ask("CLUSTER", "SLOTS"))
+
+
+def _knows(server: Server, master: Server) -> bool:
+    return any(port == master.port for _, _, port in _shares(server))
+
+
+def _offset(server: Server, of: str) -> int:
+    """How much it was told."""
+    info = server.ask("INFO", "replication")
+    return int(info.partition(f"{of}_repl_offset:")[2].split()[0])
 
 
 def _follows(replica: Server, name: str) -> bool:

@@ -17,7 +17,6 @@ from tests.chaos.fleet import until
 from tests.chaos.moments import ends_within, so
 from tests.servers.cluster import Cluster
 from tests.servers.kinds import REDIS
-from tests.servers.server import Server
 from tests.stores.redis.cluster.guild import Guild
 from tests.stores.redis.faults.party import NAME
 from tests.stores.redis.sentinel.household import meanwhile, thorough
@@ -41,7 +40,7 @@ def by_kill(cluster: Cluster, key: str) -> None:
     master = cluster.master_of(key)
     master.ask("WAIT", "1", "1000")
     master.kill()
-    until(lambda: cluster.master_of(key).is_running and cluster.is_whole())
+    cluster.next_master(master, key)
 
 
 def by_resharding(cluster: Cluster, key: str) -> None:
@@ -110,7 +109,8 @@ def test_a_master_that_is_silent_does_not_cost_the_leases_of_the_others(guild: G
         silent = cluster.master_of(guild.key("a"))
         asked_at = {name: lease._hold.tenure.asked_at for name, lease in leases.items()}
         silent.pause()
-        elsewhere = [name for name in names if cluster_master(cluster, guild.key(name), silent) is not silent]
+        other = next(server for server in cluster.servers if server is not silent)
+        elsewhere = [name for name in names if cluster.master_of(guild.key(name), by=other) is not silent]
         assert elsewhere
         assert "a" not in elsewhere
         await face.happened(so(lambda: all(leases[name]._hold.tenure.asked_at > asked_at[name] for name in elsewhere)))
@@ -120,14 +120,6 @@ def test_a_master_that_is_silent_does_not_cost_the_leases_of_the_others(guild: G
             await face.release(leases[name])
 
     guild.play(scene())
-
-
-def cluster_master(cluster: Cluster, key: str, silent: Server) -> Server:
-    """As one says that is not silent."""
-    other = next(server for server in cluster.servers if server is not silent)
-    slot = slot_of(key.encode())
-    [port] = [each[2][1] for each in other.ask("CLUSTER", "SLOTS") if each[0] <= slot <= each[1]]
-    return next(server for server in cluster.servers if server.port == port)
 
 
 @pytest.mark.thorough

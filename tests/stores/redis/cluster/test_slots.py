@@ -51,7 +51,7 @@ def test_a_url_names_some_of_its_servers() -> None:
         "redis+cluster://one,,two",
         "redis+cluster://:hunter2@one?no_such_option=1",
         "redis+cluster://:hunter2@one?socket_timeout=x",
-        "redis+cluster://:hunter2@one?min_replicas=1",
+        "redis+cluster://:hunter2@one?min_replicas=x",
     ],
 )
 def test_what_names_no_cluster_is_refused_without_its_password(url: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dibs.errors import ConfigError
 from dibs.stores.redis.backend import room_of
 
 if TYPE_CHECKING:
@@ -17,9 +16,8 @@ if TYPE_CHECKING:
 def open_store(url: str, *, retry_interval: float | None = None, min_replicas: int = 0) -> Backend:
     """The cluster that a URL names."""
     scheme = url.partition("://")[0]
-    if min_replicas:
-        raise ConfigError(f"min_replicas={min_replicas}: {scheme}:// cannot wait for replicas yet; leave it out")
-    backend: Backend = room_of(scheme, "dibs.stores.redis.cluster.backend").open_store(url, retry_interval)
+    room = room_of(scheme, "dibs.stores.redis.cluster.backend")
+    backend: Backend = room.open_store(url, retry_interval=retry_interval, min_replicas=min_replicas)
     return backend
 
 

@@ -56,8 +56,8 @@ class Listing:
 class ClusterLocks(RedisLocks):
     """The dialect."""
 
-    def __init__(self, keys: ClusterKeys) -> None:
-        super().__init__(keys)
+    def __init__(self, keys: ClusterKeys, *, node: int = 0) -> None:
+        super().__init__(keys, node=node)
         self._slots = keys
         self._place = lru_cache(REMEMBERED)(At)
         self._first = lru_cache(REMEMBERED)(self._at_first)

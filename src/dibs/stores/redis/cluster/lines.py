@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.request import PATIENCE
@@ -23,27 +23,33 @@ if TYPE_CHECKING:
     from dibs.ports.wire import Ear
     from dibs.stores.redis.cluster.place import Address
     from dibs.stores.redis.cluster.shards import Shards
+    from dibs.stores.redis.endpoint import Endpoint
+
+    LineT = TypeVar("LineT", RedisWire, RedisLine)
+    To = Callable[[Endpoint, str, Ear, Callable[[], float]], LineT]
 
 
 class ClusterWire:
     """The line for threads."""
 
-    def __init__(self, shards: Shards, channel: str, ear: Ear, now: Callable[[], float]) -> None:
-        self.channel, self._ear, self._now = channel, ear, now
+    def __init__(
+        self, shards: Shards, channel: str, ear: Ear, now: Callable[[], float], *, to: To[RedisWire] = RedisWire
+    ) -> None:
+        self.channel, self._ear, self._now, self._to = channel, ear, now, to
         self._shards, self._routes = shards, Routes(shards, channel)
         self._changing, self._wires = threading.Lock(), dict["Address", RedisWire]()
         self._is_closed = False
         shards.join(self)
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
-        data, at = words
+        data, at, *more = words
         if isinstance(at, Listing):
             return self._listed(words, within)
         give_up_at = self._now() + within
         address = self._shards.found(at.slot, within)
         try:
             wire = self._wire(address)
-            reply = wire.send((self._routes.words(data, address),), node, give_up_at - self._now())
+            reply = wire.send((self._routes.words(data, address), *more), node, give_up_at - self._now())
         except StoreUnreachable as trouble:
             self._routes.doubt(at, trouble)
             raise
@@ -52,7 +58,7 @@ class ClusterWire:
         return reply
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        data, at = words
+        data, at, *more = words
         if isinstance(at, Listing):
             list_all(at, self.post, heard)
             return
@@ -66,7 +72,7 @@ class ClusterWire:
         except StoreRefused as refusal:
             heard(refusal)
             return
-        wire.post((self._routes.words(data, address),), node, partial(_heard, self._routes, at, heard))
+        wire.post((self._routes.words(data, address), *more), node, partial(_heard, self._routes, at, heard))
 
     def sleeper(self) -> None:
         return None
@@ -96,7 +102,7 @@ class ClusterWire:
                 raise StoreRefused.hung_up(self._shards.place.shown)
             if address not in self._wires:
                 endpoint = self._shards.place.at(address)
-                self._wires[address] = RedisWire(endpoint, self._routes.channel(address), self._ear, self._now)
+                self._wires[address] = self._to(endpoint, self._routes.channel(address), self._ear, self._now)
             return self._wires[address]
 
     def _listed(self, words: Sequence[Any], within: float) -> Reply:
@@ -116,8 +122,10 @@ class ClusterWire:
 class ClusterLine:
     """The line of an event loop."""
 
-    def __init__(self, shards: Shards, channel: str, ear: Ear, now: Callable[[], float]) -> None:
-        self.channel, self._ear, self._now = channel, ear, now
+    def __init__(
+        self, shards: Shards, channel: str, ear: Ear, now: Callable[[], float], *, to: To[RedisLine] = RedisLine
+    ) -> None:
+        self.channel, self._ear, self._now, self._to = channel, ear, now, to
         self._shards, self._routes = shards, Routes(shards, channel)
         self._loop, self._lines = asyncio.get_running_loop(), dict["Address", RedisLine]()
         self._early: list[tuple[Sequence[Any], int, Heard]] = []
@@ -126,7 +134,7 @@ class ClusterLine:
         shards.join(self)
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        data, at = words
+        data, at, *more = words
         if isinstance(at, Listing):
             list_all(at, self.post, heard)
             return
@@ -137,7 +145,7 @@ class ClusterLine:
             self._early.append((words, node, heard))
             self._finding = self._finding or self._loop.create_task(self._find(at.slot), name="dibs-line")
         else:
-            said = (self._routes.words(data, address),)
+            said = (self._routes.words(data, address), *more)
             self._line(address).post(said, node, partial(_heard, self._routes, at, heard))
             if at.use is not None:
                 self._routes.note_use(at, self.post)
@@ -177,7 +185,7 @@ class ClusterLine:
     def _line(self, address: Address) -> RedisLine:
         if address not in self._lines:
             endpoint = self._shards.place.at(address)
-            self._lines[address] = RedisLine(endpoint, self._routes.channel(address), self._ear, self._now)
+            self._lines[address] = self._to(endpoint, self._routes.channel(address), self._ear, self._now)
         return self._lines[address]
 
 

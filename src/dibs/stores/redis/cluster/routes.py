@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Post = Callable[[Sequence[Any], int, Heard], None]
 
-LOST = ("CLUSTERDOWN", "READONLY", "MASTERDOWN", "LOADING", "ASK", "TRYAGAIN")
+LOST = ("MOVED", "CLUSTERDOWN", "READONLY", "NOREPLICAS", "MASTERDOWN", "LOADING", "ASK", "TRYAGAIN")
 """What a server says of whose slots somebody should be asked anew."""
 
 

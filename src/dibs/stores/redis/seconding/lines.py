@@ -13,7 +13,7 @@ from dibs.errors import StoreUnreachable
 from dibs.stores.redis.aio import RedisLine
 from dibs.stores.redis.blocking import RedisWire
 from dibs.stores.redis.dialogue import Heard
-from dibs.stores.redis.seconding.seconder import Seconder, wait_for_replicas
+from dibs.stores.redis.seconding.seconder import Seconder, unseconded, wait_for_replicas
 from dibs.stores.redis.sentinel.lines import SentinelLine, SentinelWire
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ class SecondedWire(RedisWire):
 
     def _second(self, seconding: Seconding, give_up_at: float) -> None:
         """On a connection of the thread's own: it waits anyway."""
-        call = self._take(give_up_at)
+        try:
+            call = self._take(give_up_at)
+        except StoreUnreachable as silence:
+            raise unseconded(silence) from silence
         try:
             trouble = wait_for_replicas(call, seconding, self._replicas, give_up_at - self._now())
         except BaseException:

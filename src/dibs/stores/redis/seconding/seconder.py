@@ -35,8 +35,13 @@ def wait_for_replicas(call: Call, seconding: Seconding, replicas: int, within: f
         lasts = str(max(round(limit * 1000), 1))
         answer = call.ask_within(encode("WAIT", str(replicas), lasts), limit + PATIENCE)
     if isinstance(answer, StoreUnreachable):
-        return StoreUnreachable(answer.server, after=answer.after, why=answer.why, fix=answer.fix, is_outage=False)
+        return unseconded(answer)
     return None if answer.value >= replicas else _too_few(call.server, answer.value, replicas)
+
+
+def unseconded(trouble: StoreUnreachable) -> StoreUnreachable:
+    """The same, and no refusal: what was asked *was* done, and whoever takes it for undone would leave it there."""
+    return StoreUnreachable(trouble.server, after=trouble.after, why=trouble.why, fix=trouble.fix, is_outage=False)
 
 
 def _too_few(server: str, count: int, wanted: int) -> StoreUnreachable:
@@ -68,7 +73,7 @@ class Seconder:
                 self._start()
                 self._changed.notify_all()
                 return
-        told(StoreRefused.hung_up(self._endpoint.server))
+        told(unseconded(StoreRefused.hung_up(self._endpoint.server)))
 
     def close(self) -> None:
         """Nobody waits any more."""
@@ -90,7 +95,7 @@ class Seconder:
                 trouble = wait_for_replicas(call, batch[0][0], self._replicas, LONGEST)
             except StoreUnreachable as error:
                 _close(call)
-                trouble, call = error, None
+                trouble, call = unseconded(error), None
             for _, told in batch:
                 told(trouble)
         _close(call)
