@@ -37,6 +37,11 @@ class Certificate:
         context.load_cert_chain(self.certificate, self.key)
         return context
 
+    def lines(self) -> list[str]:
+        """For the configuration of a server that shows it, and trusts it in others."""
+        files = {"cert": self.certificate, "key": self.key, "ca-cert": self.certificate}
+        return [*(f"tls-{name}-file {file}" for name, file in files.items()), "tls-auth-clients no"]
+
     def url(self, port: int) -> str:
         """Of a server on this machine that shows it, for a client that trusts nothing else."""
         return f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={self.certificate}"

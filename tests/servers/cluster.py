@@ -7,6 +7,7 @@ from typing import Self
 
 import hiredis
 
+from tests.servers.certificate import Certificate
 from tests.servers.kinds import Kind
 from tests.servers.patience import until
 from tests.servers.ports import HOST, Port
@@ -37,15 +38,27 @@ FAILED_OVER = 15.0
 class Cluster:
     """All of them: the first three begin as masters."""
 
-    def __init__(self, kind: Kind) -> None:
-        self._kind, self._all = kind, ExitStack()
+    def __init__(self, kind: Kind, *, certificate: Certificate | None = None) -> None:
+        self._kind, self._all, self._certificate = kind, ExitStack(), certificate
+        self._lines = [*LINES, *(("tls-cluster yes", "tls-replication yes") if certificate else ())]
         self.servers: list[Server] = []
         self.buses: dict[Server, int] = {}
 
     @property
     def url(self) -> str:
-        places = ",".join(f"{HOST}:{server.port}" for server in self.servers[:2])
-        return f"redis+cluster://{places}"
+        return self.url_of(*self.servers[:2])
+
+    def url_of(self, *servers: Server) -> str:
+        """For a client that hears of these first."""
+        places = ",".join(f"{HOST}:{server.entrance}" for server in servers)
+        if self._certificate is None:
+            return f"redis+cluster://{places}"
+        return f"rediss+cluster://{places}?ssl_ca_certs={self._certificate.certificate}"
+
+    def url_without(self, server: Server) -> str:
+        """For one that does not hear of this one first."""
+        first, second, *_ = (each for each in self.servers if each is not server)
+        return self.url_of(first, second)
 
     def masters(self) -> list[Server]:
         """Those that are one now."""
@@ -61,7 +74,7 @@ class Cluster:
     def replica_of(self, master: Server) -> Server:
         """One that follows it."""
         running = (server for server in self.servers if server.is_running)
-        return next(server for server in running if server.ask("ROLE")[2:3] == [master.port])
+        return next(server for server in running if server.ask("ROLE")[2:3] == [master.entrance])
 
     def flush(self) -> None:
         for master in self.masters():
@@ -148,7 +161,8 @@ class Cluster:
             for _ in range(2 * MASTERS):
                 bus = Port()
                 self._all.callback(bus.close)
-                server = Server(self._kind, *LINES, f"cluster-port {bus.number}", users=USERS)
+                lines = [*self._lines, f"cluster-port {bus.number}"]
+                server = Server(self._kind, *lines, users=USERS, certificate=self._certificate)
                 self.buses[server] = bus.number
                 self.servers.append(self._all.enter_context(server))
             self._join()
@@ -166,7 +180,7 @@ class Cluster:
             server.ask("CLUSTER", "ADDSLOTSRANGE", str(number * share), str(last))
             server.ask("CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
         for server in others:
-            first.ask("CLUSTER", "MEET", HOST, str(server.port), str(self.buses[server]))
+            first.ask("CLUSTER", "MEET", HOST, str(server.entrance), str(self.buses[server]))
         known = f"cluster_known_nodes:{2 * MASTERS}"
         until(lambda: all(known in server.ask("CLUSTER", "INFO") for server in self.servers))
         for master, replica in zip(self.servers[:MASTERS], self.servers[MASTERS:], strict=True):

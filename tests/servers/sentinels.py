@@ -15,6 +15,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from tests.servers.certificate import Certificate
 from tests.servers.kinds import Kind
 from tests.servers.leashed import Leashed
 from tests.servers.patience import until
@@ -46,8 +47,10 @@ LINES = (
 class Sentinel:
     """One of those who watch."""
 
-    def __init__(self, kind: Kind, *, lines: Sequence[str] = (), login: Mapping[str, Any]) -> None:
-        self._login, self.name, self._lines = login, secrets.token_hex(20), lines
+    def __init__(
+        self, kind: Kind, *, lines: Sequence[str] = (), login: Mapping[str, Any], certificate: Certificate | None = None
+    ) -> None:
+        self._login, self.name, self._lines, self._certificate = login, secrets.token_hex(20), lines, certificate
         self._folder, self._port = Path(tempfile.mkdtemp(prefix="dibs-sentinel-", dir="/tmp")), Port()
         program = kind.program()
         assert program is not None
@@ -83,15 +86,15 @@ class Sentinel:
 
     def watch(self, master: Server, replicas: Sequence[Server], others: Sequence[Sentinel]) -> None:
         """What it knows from the start: to find it out would take it some seconds."""
-        known = [f"sentinel known-replica {SERVICE} {HOST} {replica.port}" for replica in replicas]
+        known = [f"sentinel known-replica {SERVICE} {HOST} {replica.entrance}" for replica in replicas]
         known += [f"sentinel known-sentinel {SERVICE} {HOST} {other.port} {other.name}" for other in others]
         words = [
             f"bind {HOST}",
-            f"port {self.port}",
+            *self._doors(),
             f"dir {self._folder}",
             *self._lines,
             f"sentinel myid {self.name}",
-            f"sentinel monitor {SERVICE} {HOST} {master.port} 2",
+            f"sentinel monitor {SERVICE} {HOST} {master.entrance} 2",
             f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER * 1000:.0f}",
             f"sentinel failover-timeout {SERVICE} 2000",
             f"sentinel parallel-syncs {SERVICE} 2",
@@ -127,7 +130,14 @@ class Sentinel:
             "socket_connect_timeout": ANSWERS,
             "retry": Retry(NoBackoff(), 0),
         }
+        if self._certificate is not None:
+            limits |= {"ssl": True, "ssl_ca_certs": str(self._certificate.certificate)}
         return redis.Redis(host=HOST, port=self.port, **limits, **self._login, **how)
+
+    def _doors(self) -> Sequence[str]:
+        if self._certificate is None:
+            return [f"port {self.port}"]
+        return ["port 0", f"tls-port {self.port}", "tls-replication yes", *self._certificate.lines()]
 
     def __enter__(self) -> Self:
         self.start()
@@ -149,8 +159,10 @@ class House:
         replicas: int = 2,
         sentinel_lines: Sequence[str] = (),
         login: Mapping[str, Any] | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
-        self._kind, self._lines, self._count = kind, lines, replicas
+        self._kind, self._count, self._certificate = kind, replicas, certificate
+        self._lines = [*LINES, *lines, "tls-replication yes" if certificate else ""]
         self._sentinel_lines, self._login = sentinel_lines, login or {}
         self._all = ExitStack()
         self.servers: list[Server] = []
@@ -159,7 +171,9 @@ class House:
     @property
     def url(self) -> str:
         places = ",".join(f"{HOST}:{sentinel.port}" for sentinel in self.sentinels)
-        return f"redis+sentinel://:{PASSWORD}@{places}/{SERVICE}"
+        if self._certificate is None:
+            return f"redis+sentinel://:{PASSWORD}@{places}/{SERVICE}"
+        return f"rediss+sentinel://:{PASSWORD}@{places}/{SERVICE}?ssl_ca_certs={self._certificate.certificate}"
 
     @property
     def master(self) -> Server:
@@ -175,7 +189,7 @@ class House:
 
     def at(self, port: int) -> Server:
         """The one that listens there."""
-        return next(server for server in self.servers if server.port == port)
+        return next(server for server in self.servers if server.entrance == port)
 
     def flush(self) -> None:
         """Have it forget all keys and scripts."""
@@ -227,13 +241,13 @@ class House:
 
     def _is_left(self, before: Server) -> bool:
         with suppress(redis.ConnectionError, redis.TimeoutError):  # one that does not answer does not say so either
-            return all(sentinel.master() != before.port for sentinel in self.sentinels)
+            return all(sentinel.master() != before.entrance for sentinel in self.sentinels)
         return False
 
     def _begins_to_leave(self, before: Server) -> Literal[False]:
         """Never done at once. Asked for again and again: it is given up when a server takes too long."""
         with suppress(redis.RedisError):  # it is in progress, or no replica is known to be good
-            if self.sentinels[0].master() == before.port:
+            if self.sentinels[0].master() == before.entrance:
                 self.sentinels[0].ask("SENTINEL", "FAILOVER", SERVICE)
         return False
 
@@ -244,16 +258,12 @@ class House:
 
     def __enter__(self) -> Self:
         with self._all:
-            self.servers = [
-                self._all.enter_context(Server(self._kind, *LINES, *self._lines, users=USERS, password=PASSWORD))
-            ]
-            follow = f"replicaof {HOST} {self.servers[0].port}"
+            self.servers = [self._all.enter_context(self._server())]
             for _ in range(self._count):
-                more = Server(self._kind, *LINES, *self._lines, follow, users=USERS, password=PASSWORD)
-                self.servers.append(self._all.enter_context(more))
+                self.servers.append(self._all.enter_context(self._server(follow=self.servers[0])))
             master = self.servers[0]
             until(lambda: all(map(_is_linked, self.servers[1:])))
-            self.sentinels = [Sentinel(self._kind, lines=self._sentinel_lines, login=self._login) for _ in range(3)]
+            self.sentinels = [self._sentinel() for _ in range(3)]
             for sentinel in self.sentinels:
                 others = [other for other in self.sentinels if other is not sentinel]
                 sentinel.watch(master, self.servers[1:], others)
@@ -264,6 +274,13 @@ class House:
 
     def __exit__(self, *_: object) -> None:
         self._all.close()
+
+    def _server(self, follow: Server | None = None) -> Server:
+        lines = [*self._lines, f"replicaof {HOST} {follow.entrance}" if follow else ""]
+        return Server(self._kind, *lines, users=USERS, password=PASSWORD, certificate=self._certificate)
+
+    def _sentinel(self) -> Sentinel:
+        return Sentinel(self._kind, lines=self._sentinel_lines, login=self._login, certificate=self._certificate)
 
     def _shut_out(self, server: Server, user: str) -> None:
         server.ask("ACL", "SETUSER", user, "off")

@@ -60,6 +60,11 @@ class Server:
         return self._port.number
 
     @property
+    def entrance(self) -> int:
+        """The port where others come in: over TLS, if it has a certificate."""
+        return self._tls_port.number if self._tls_port else self.port
+
+    @property
     def url(self) -> str:
         """For the default user, over TCP."""
         return f"redis://{_login('', self._password)}{HOST}:{self.port}/0"
@@ -193,9 +198,7 @@ class Server:
             yield f"requirepass {self._password}"
         if self._certificate is not None and self._tls_port is not None:
             yield f"tls-port {self._tls_port.number}"
-            yield f"tls-cert-file {self._certificate.certificate}"
-            yield f"tls-key-file {self._certificate.key}"
-            yield "tls-auth-clients no"
+            yield from self._certificate.lines()
 
     def _answers(self) -> bool:
         try:

@@ -13,7 +13,7 @@ from dibs.stores.redis import open_store
 from dibs.testing.contract.faces import AsyncFace, BlockingFace, Face
 from tests.servers.certificate import Certificate
 from tests.servers.fixtures import there
-from tests.servers.kinds import REDIS, VALKEY_9
+from tests.servers.kinds import REDIS, VALKEY_9, Kind
 from tests.servers.ports import HOST
 from tests.servers.server import Server
 from tests.stores.redis.asker import Asker
@@ -87,15 +87,21 @@ def guarded(guarded_server: Server) -> Server:
 
 
 @pytest.fixture(scope="session")
-def encrypted_server(certificate: Certificate) -> Iterator[Server]:
+def encrypting() -> Kind:
+    """A kind that speaks TLS: the wheels of Valkey are built without."""
     if not there(REDIS).speaks_tls():
         pytest.skip("no TLS in the redis-server on this machine")
-    with Server(REDIS, certificate=certificate) as server:
+    return REDIS
+
+
+@pytest.fixture(scope="session")
+def encrypted_server(encrypting: Kind, certificate: Certificate) -> Iterator[Server]:
+    with Server(encrypting, certificate=certificate) as server:
         yield server
 
 
 @pytest.fixture
 def encrypted(encrypted_server: Server) -> Server:
-    """Speaks TLS. Redis does: the wheels of Valkey are built without."""
+    """Speaks TLS."""
     encrypted_server.flush()
     return encrypted_server

@@ -13,7 +13,6 @@ from tests.chaos.losses import Loss
 from tests.chaos.moments import ends_within, so
 from tests.chaos.resource import Resource, StaleFence
 from tests.servers.cluster import Cluster
-from tests.servers.ports import HOST
 from tests.servers.server import Server
 from tests.stores.redis.cluster.guild import Guild
 from tests.stores.redis.faults.party import NAME
@@ -89,8 +88,7 @@ def test_who_hears_of_the_old_master_alone_is_fenced_off_and_comes_after_all_oth
 ) -> None:
     """The rest of the cluster has another master for the slot, and the old one does not know."""
     before = cluster.master_of(guild.key())
-    deaf = guild.join(f"redis+cluster://{HOST}:{before.port}")
-    others = guild.join(_url_without(cluster, before))
+    deaf, others = guild.join(cluster.url_of(before)), guild.join(cluster.url_without(before))
     resource = Resource(tmp_path / "resource")
 
     async def scene() -> None:
@@ -115,8 +113,3 @@ def test_who_hears_of_the_old_master_alone_is_fenced_off_and_comes_after_all_oth
     guild.play(scene())
     assert resource.contents().refused == 1
     guild.leaves_nothing_on(cluster)
-
-
-def _url_without(cluster: Cluster, server: Server) -> str:
-    first, second, *_ = (each for each in cluster.servers if each is not server)
-    return f"redis+cluster://{HOST}:{first.port},{HOST}:{second.port}"

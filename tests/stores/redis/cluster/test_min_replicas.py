@@ -13,7 +13,6 @@ from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.chaos.resource import Resource
 from tests.servers.cluster import Cluster
-from tests.servers.ports import HOST
 from tests.servers.server import Server
 from tests.stores.redis.cluster.guild import Guild
 from tests.stores.redis.faults.party import NAME
@@ -113,9 +112,8 @@ def test_a_master_that_was_replaced_grants_nothing_to_those_who_hear_of_it_alone
     guild: Guild, cluster: Cluster
 ) -> None:
     before = cluster.master_of(guild.key())
-    first, second, *_ = (server for server in cluster.servers if server is not before)
-    deaf = guild.join(f"redis+cluster://{HOST}:{before.port}?min_replicas=1")
-    others = guild.join(f"redis+cluster://{HOST}:{first.port},{HOST}:{second.port}?min_replicas=1")
+    deaf = guild.join(f"{cluster.url_of(before)}?min_replicas=1")
+    others = guild.join(f"{cluster.url_without(before)}?min_replicas=1")
 
     async def scene() -> None:
         await guild.visit(deaf, ttl=TTL)
