@@ -92,7 +92,7 @@ def test_who_does_not_hear_of_the_failover_is_fenced_off_and_comes_after_all_oth
         await household.follow(deaf, ttl=5)
         way.blackhole()
         house.copies_nothing(before)
-        late = await deaf.acquire("stock", ttl=30)
+        late = await deaf.acquire("stock", ttl=5)
         house.cut_off(before)
         house.next_master(before)
         with ends_within(SOON):
