@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class SecondedClusterLocks(SecondedLocks, ClusterLocks):
-    """The dialect. What is written behind a question is in its slot: a master that has lost that does not second it."""
+    """The dialect. What is written behind a question is in the same slot: no other is sure to be its master's."""
 
     def __init__(self, keys: ClusterKeys) -> None:
         super().__init__(keys)
