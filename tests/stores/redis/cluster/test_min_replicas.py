@@ -116,12 +116,13 @@ def test_a_master_that_was_replaced_grants_nothing_to_those_who_hear_of_it_alone
     others = guild.join(f"{cluster.url_without(before)}?min_replicas=1")
 
     async def scene() -> None:
-        await guild.visit(deaf, ttl=TTL)
+        for face in (others, deaf):
+            await guild.visit(face, ttl=TTL)
         lost = await guild.enter(deaf, ttl=TTL)
         await meanwhile(others, lambda: cluster.isolate(before))
         for face in (deaf, others):  # the new one has no replica yet, either
             with pytest.raises(StoreUnreachable, match="0 of its replicas"):
-                await face.acquire(f"{{{guild.key()}}}2", wait=WAIT)
+                await face.acquire(f"{{{guild.key()}}}2", wait=2 * WAIT)
         await deaf.happened(so(lambda: lost.lost))
         await meanwhile(others, lambda: cluster.rejoin(before))
         with ends_within(TTL + SOON):
