@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from weakref import finalize
 from dibs.errors import ClientClosed, ConfigError, StoreRefused
 from dibs.stores.embedded.location import Folder
 from dibs.stores.embedded.server import ServerLease
+from dibs.stores.redis.aside import aside
 from dibs.stores.redis.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class EmbeddedEndpoint(Endpoint):
         return super().connect(within)
 
     async def aconnect(self, within: float) -> AsyncConnection:
-        await asyncio.to_thread(self._find, within)
+        await aside(lambda: self._find(within))
         return await super().aconnect(within)
 
     def close(self) -> None:

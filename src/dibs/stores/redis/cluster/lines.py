@@ -14,6 +14,7 @@ from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.request import PATIENCE
 from dibs.ports.store import Reply
 from dibs.stores.redis.aio import RedisLine
+from dibs.stores.redis.aside import aside
 from dibs.stores.redis.blocking import RedisWire
 from dibs.stores.redis.cluster.dialect import At, Listing
 from dibs.stores.redis.cluster.routes import Routes, list_all
@@ -171,7 +172,7 @@ class ClusterLine:
     async def _find(self, slot: int) -> None:
         trouble: StoreUnreachable | None = None
         try:
-            await asyncio.to_thread(self._shards.found, slot, PATIENCE)
+            await aside(lambda: self._shards.found(slot, PATIENCE))
         except StoreUnreachable as error:
             trouble = error
         finally:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from dibs.errors import StoreRefused
+from dibs.stores.redis.aside import aside
 from dibs.stores.redis.endpoint import Endpoint, hang_up
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class SentinelEndpoint(Endpoint):
         return connection, opened
 
     async def aconnect(self, within: float) -> AsyncConnection:
-        word = await asyncio.to_thread(self._watch.master, within / 2)
+        word = await aside(lambda: self._watch.master(within / 2))
         at = self._at(word)
         connection = await at.aconnect(min(within / 2, ONE_TRY))
         self.resp = at.resp
