@@ -136,6 +136,7 @@ class Ballot(ABC):
         self.is_decided = True
         if self.concluded is not None:
             self.concluded()
+            self.concluded = None  # it knows us: what knows each other waits for the garbage collector
         self.council.decided.append((self._heard, outcome))
 
 

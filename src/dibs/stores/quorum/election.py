@@ -50,8 +50,8 @@ class Election(Ballot):
         self._fences: dict[int, int] = {}
         self._fence = self._floor = 0
         self._raised: dict[int, int | None] = {}
-        self._stamps: dict[int, set[int]] = {}
-        """Which fences what each has granted may have by now."""
+        self._told: dict[int, set[int]] = {}
+        """Which other fences what each has granted may have by now."""
         self._is_lost = self._is_over = False
         self._closed: set[int] = set()
 
@@ -109,7 +109,6 @@ class Election(Ballot):
         if isinstance(answer, Granted):
             self._yes += 1
             self._fences[number] = answer.fence
-            self._stamps[number] = {answer.fence}
             self.council.note_fence(answer.fence)
         elif isinstance(answer, Queued | Busy):
             self._no += 1
@@ -161,7 +160,7 @@ class Election(Ballot):
 
     def _raise(self, number: int) -> None:
         node, fence = self.council.nodes[number], self._fence
-        self._stamps[number].add(fence)
+        self._told.setdefault(number, set()).add(fence)
 
         def told(_number: int, answer: Any) -> None:
             if fence == self._fence and not self.is_decided and number not in self._closed:
@@ -252,6 +251,8 @@ class Election(Ballot):
 
     def _withdraw(self, number: int) -> None:
         """Give back what one has granted in this election, and nothing else of its owner's."""
-        for fence in self._stamps.get(number, ()):
+        if number not in self._fences:
+            return
+        for fence in {self._fences[number], *self._told.get(number, ())}:
             leave = Leave(self._ask.owner, fence=fence)
             self.council.leave(self.council.nodes[number], self.store, self._name, leave)
