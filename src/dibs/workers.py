@@ -43,7 +43,7 @@ class Workers:
         `lock_timeout` is how soon another takes over when a worker has died; one that lives is overtaken only after
         `max_hold`. By `client`, or `host` and `port`, it has another server of its own, until it is closed.
         """
-        from dibs.model.rounds import StatusLevel  # noqa: PLC0415 - needed by few
+        from dibs.model.rounds import StatusLevel, sheet_of  # noqa: PLC0415 - needed by few
         from dibs.worker import Rules, Worker  # noqa: PLC0415 - as above
 
         ttl = between("lock_timeout", lock_timeout, SHORTEST_TTL, LONGEST_TTL)
@@ -52,7 +52,7 @@ class Workers:
         level = StatusLevel.NORMAL if status_level is None else _level(status_level)
         owned = self._own(client, host, port)
         engine = owned or self._engine.detours.for_jobs
-        engine.refuse_where_many_vote("workers")
+        engine.refuse_where_many_vote("workers", sheet=sheet_of(key))
         rules = Rules(engine, wish, max_attempts)
         return Worker(rules, level=level, owned=owned)
 

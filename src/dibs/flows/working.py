@@ -23,6 +23,7 @@ from dibs.model.rounds import Aim, Finish, StatusLevel
 from dibs.model.sheet import Question
 from dibs.model.tenure import Verdict
 from dibs.model.value import value
+from dibs.ports.store import ChoosyStore
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
@@ -286,6 +287,8 @@ class Watch:
 
     async def _clear_up(self) -> None:
         """Forget work that nobody came back to while its history lasted: where no node serves, nobody else can."""
+        if isinstance(self._desk.store, ChoosyStore):
+            return
         with suppress(StoreUnreachable):
             found = await look(self._world, self._desk, self._desk.store.due(0, SOME))
             await forget(self._world, self._desk, found, WORKER)

@@ -41,6 +41,7 @@ class Absent(Enum):
     """Why a server that was asked for its vote has none."""
 
     NEW = "it has forgotten all, and does not count yet"
+    BARE = "it has forgotten how work stands, and was not told by the others yet"
     LATE = "its clock says that the ask came too late"
     SILENT = "it did not answer in time"
 

@@ -107,6 +107,15 @@ class VotingStore(Protocol):
         ...
 
 
+@runtime_checkable
+class ChoosyStore(Protocol):
+    """A store that keeps some sheets alone, and cannot tell which are due: these go by themselves when they are."""
+
+    def keeps(self, sheet: str) -> bool:
+        """Whether it has sheets of such a name."""
+        ...
+
+
 class RecordStore(Protocol):
     """How one backend words the questions about what a fleet remembers beside its locks."""
 

@@ -17,7 +17,7 @@ from dibs.flows.keeping import leave_queues, settle
 from dibs.flows.locking import give_back
 from dibs.flows.recording import Ledger
 from dibs.model.request import PATIENCE
-from dibs.ports.store import VotingStore
+from dibs.ports.store import ChoosyStore, VotingStore
 from dibs.runtime.blocking import BlockingWorld, run
 from dibs.runtime.clock import boottime
 from dibs.runtime.detour import Detours
@@ -85,10 +85,13 @@ class Engine:
         """Another one, on that store, for the same locks and the same observers, with the same patience."""
         return Engine(backend, namespace=self.namespace, observers=self._observers, patience=self._patience)
 
-    def refuse_where_many_vote(self, what: str) -> None:
-        """Refuse what one store decides in one step, where no server decides alone."""
-        if isinstance(self.desk.store, VotingStore):
-            raise self.desk.store.refusal(what)
+    def refuse_where_many_vote(self, what: str, *, sheet: str = "") -> None:
+        """Refuse what one store decides in one step, where no server decides alone; unless the sheet is kept there."""
+        store = self.desk.store
+        if isinstance(store, ChoosyStore) and store.keeps(sheet):
+            return
+        if isinstance(store, VotingStore):
+            raise store.refusal(what)
 
     def serves(self, desk: Desk) -> bool:
         """Whether what was taken at this desk can still be given back: not when closed, nor in a forked child."""

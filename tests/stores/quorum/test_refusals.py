@@ -24,6 +24,14 @@ def _serve(client: dibs.Dibs) -> None:
     client.serve(signals=False)
 
 
+def _submit(client: dibs.Dibs) -> None:
+    @client.job
+    def work() -> None:
+        pass
+
+    work.submit("a")
+
+
 def _trigger(client: dibs.Dibs) -> None:
     @client.job
     def work() -> None:
@@ -37,7 +45,7 @@ WAYS: dict[str, Callable[[dibs.Dibs], object]] = {
     "serve": _serve,
     "trigger": _trigger,
     "schedules": lambda client: client.schedules.list(),
-    "worker": lambda client: client.worker("a"),
+    "step": _submit,
 }
 
 

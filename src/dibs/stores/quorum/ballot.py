@@ -20,6 +20,7 @@ Heard = Callable[[Reply | StoreUnreachable], None]
 LONGEST = 1.0
 """After so long nobody is waited for, however much there is to do."""
 FEW = "too few of its servers answer"
+UNTOLD = "too few of its servers know how work stands: some have forgotten it, and were not told by the others yet"
 NEWCOMERS = "too few of its servers count: some have forgotten all, and are silent for the longest TTL"
 
 
@@ -120,6 +121,8 @@ class Ballot(ABC):
         council, faults = self.council, list(self.answers.values())
         if Absent.NEW in faults:
             return self.refusal(why=NEWCOMERS, fix="wait; or see why they have forgotten, if nobody has emptied them")
+        if Absent.BARE in faults:
+            return self.refusal(why=UNTOLD)
         errors = [answer for answer in faults if isinstance(answer, StoreUnreachable)]
         if errors and not any(error.is_outage for error in errors):
             return self.refusal(why=errors[0].why, fix=errors[0].fix)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.asks import Leave, Push
 from dibs.model.quorum import HEADROOM, headroom, jitter, majority, proposal
+from dibs.model.register import Rank, next_number
 from dibs.ports.store import Command, Reply
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class Node:
 
     ahead: float | None = None
     """The latest that its clock can say, less ours; `None` before its first answer."""
-    knows_scripts = is_down = is_naming = is_ripe = False
-    waiting, silent_since, probe_at, name_at = 0, 0.0, 0.0, 0.0
+    knows_scripts = is_down = is_naming = is_ripe = is_restoring = False
+    waiting, silent_since, probe_at, name_at, restore_at = 0, 0.0, 0.0, 0.0, 0.0
     refusals = 0
     """How often in a row it has said that it does nothing just now."""
 
@@ -54,6 +55,9 @@ class Node:
 class Council:
     """The servers, and what is between us and them. Safe for many threads: lines may answer on any."""
 
+    proposer = 0
+    """Our own number among those who set sheets; nobody else's."""
+
     def __init__(self, server: str, ear: Ear, now: Callable[[], float], tongue: NodeStore) -> None:
         self.server, self.now, self._ear, self._tongue = server, now, ear, tongue
         self.lock = RLock()
@@ -66,7 +70,7 @@ class Council:
         """The last election of each owner who may still have to leave."""
         self._last_fence, self._headroom = 0, HEADROOM
         self._ahead = self._latest = 0.0
-        self._has_heard_time = False
+        self._has_heard_time, self._last_number = False, 0
 
     @property
     def size(self) -> int:
@@ -194,6 +198,12 @@ class Council:
     def note_fence(self, fence: int) -> None:
         """One has given it: what is asked for from now on is to be above, or it could not be told from this."""
         self._last_fence = max(self._last_fence, fence)
+
+    def rank(self, seen: int) -> Rank:
+        """A new one for us, above the number that we were beaten by."""
+        now = self.now() + self.note_time()
+        self._last_number = next_number(now=now, last=self._last_number, seen=seen)
+        return Rank(self._last_number, self.proposer)
 
     # What they are owed.
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from dibs.errors import ConfigError
 from dibs.model.asks import Said
 from dibs.model.counts import Count
+from dibs.model.names import WORKER
 from dibs.model.quorum import newest, seen_by_most
+from dibs.model.register import told_once
 from dibs.model.views import LockView
 from dibs.ports.store import Command
-from dibs.stores.quorum.motions import ToCheck, ToElect, ToKeep, ToKnow, ToLeave, ToMeet, ToNote
+from dibs.stores.quorum.motions import ToCheck, ToElect, ToKeep, ToKnow, ToLeave, ToMeet, ToNote, ToSet
 
 if TYPE_CHECKING:
     from dibs.model.asks import (
@@ -100,7 +102,7 @@ class QuorumLocks:
 
     def lines(self, question: Question) -> Command[Sequence[Line]]:
         def merged(_council: Council, pages: Sequence[Sequence[Line]]) -> Sequence[Line]:
-            found = sorted(chain(*pages), key=lambda line: line.at, reverse=True)
+            found = sorted(self._told_once(pages), key=lambda line: line.at, reverse=True)
             return found[question.skip : question.skip + question.limit]
 
         all_of_it = replace(question, skip=0, limit=question.skip + question.limit)
@@ -110,13 +112,27 @@ class QuorumLocks:
         raise self.refusal("jobs")
 
     def sheets(self, names: Sequence[str]) -> Command[Look]:
-        raise self.refusal("jobs, steps and workers")
+        self._refuse_others(names)
+        return _command(ToSet(self._store, names))
 
     def amend(self, changes: Sequence[Change]) -> Command[Sequence[int]]:
-        raise self.refusal("jobs, steps and workers")
+        self._refuse_others([change.name for change in changes])
+        return _command(ToSet(self._store, changes))
 
     def named(self, prefix: str, after: str, limit: int) -> Command[Look]:
         raise self.refusal("jobs and steps")
+
+    def keeps(self, sheet: str) -> bool:
+        return sheet.startswith(WORKER)
+
+    def _refuse_others(self, sheets: Sequence[str]) -> None:
+        if not all(map(self.keeps, sheets)):
+            raise self.refusal("jobs and steps")
+
+    def _told_once(self, pages: Sequence[Sequence[Line]]) -> Sequence[Line]:
+        """What came with a sheet is noted by all of them, everything else by one."""
+        by_all = told_once([[line for line in page if self.keeps(line.name)] for page in pages])
+        return [*by_all, *(line for line in chain(*pages) if not self.keeps(line.name))]
 
 
 def _command(motion: Any) -> Command[Any]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreUnreachable
+from dibs.model.register import proposer_of
 from dibs.ports.store import Reply
 from dibs.stores.quorum.council import NODE_PATIENCE, Council
 
@@ -22,6 +23,7 @@ class QuorumWire:
 
     def __init__(self, council: Council, channel: str) -> None:
         self.council, self.channel = council, channel
+        council.proposer = proposer_of(channel)
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
         self.put(words, heard)

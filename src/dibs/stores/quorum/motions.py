@@ -13,8 +13,10 @@ from dibs.ports.store import Command
 from dibs.stores.quorum.ballot import Ballot, Errand, Heard, Poll
 from dibs.stores.quorum.election import Election
 from dibs.stores.quorum.naming import Naming
+from dibs.stores.quorum.setting import Setting
 
 if TYPE_CHECKING:
+    from dibs.model.sheet import Change
     from dibs.stores.quorum.council import Council, Debt, Node
     from dibs.stores.quorum.node import NodeStore
 
@@ -76,6 +78,17 @@ class ToNote:
 
     def ballot(self, council: Council, heard: Heard) -> Ballot:
         return Errand(council, self.store, heard, self.question)
+
+
+@dataclass(frozen=True, slots=True)
+class ToSet:
+    """Tell me these sheets; or make these changes, each for itself."""
+
+    store: NodeStore
+    wishes: Sequence[str] | Sequence[Change]
+
+    def ballot(self, council: Council, heard: Heard) -> Ballot:
+        return Setting(council, self.store, heard, self.wishes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dibs.model.asks import Said
 from dibs.model.quorum import Absent, Register
-from dibs.ports.store import Command, Store
+from dibs.ports.store import Command
+from dibs.stores.quorum.cells import CellStore, RedisCells
 from dibs.stores.quorum.scripts import (
     ACQUIRE,
     ALL,
@@ -23,7 +24,6 @@ from dibs.stores.quorum.scripts import (
     WITHDRAW,
 )
 from dibs.stores.redis.answers import MILLI, acquired, kept, recalled, said
-from dibs.stores.redis.dialect import RedisLocks
 from dibs.stores.redis.keys import Keys
 from dibs.stores.redis.resp import bulks, encode
 from dibs.stores.redis.scripts import MICRO
@@ -47,7 +47,7 @@ NEW = 11
 """What a script answers on a server that has forgotten all."""
 
 
-class NodeStore(Store, Protocol):
+class NodeStore(CellStore, Protocol):
     """What one of several servers can be asked beside all that a single one is. Times are its own."""
 
     def introduction(self) -> Sequence[Command[object]]:
@@ -79,7 +79,7 @@ class NodeStore(Store, Protocol):
         ...
 
 
-class RedisNode(RedisLocks):
+class RedisNode(RedisCells):
     """One Redis or Valkey server of several."""
 
     def __init__(self, namespace: str) -> None:

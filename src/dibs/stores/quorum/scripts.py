@@ -21,4 +21,9 @@ ACQUIRE, ENTER = _script("acquire", _BORN + _VOTES), _script("enter", _BORN + _V
 KEEP, LEAVE, EVICT = _script("keep", _KEEPS), _script("leave", _KEEPS), _script("evict", _KEEPS)
 RECALL, RAISE, WITHDRAW = _script("recall", _BORN), _script("raise"), _script("withdraw", _KEEPS)
 CENSUS, CHRISTEN = _script("census"), _script("christen")
-ALL = (ACQUIRE, ENTER, KEEP, LEAVE, EVICT, RECALL, RAISE, WITHDRAW, CENSUS, CHRISTEN)
+CONSULT, PREPARE, ACCEPT, LEARN = map(_script, ("consult", "prepare", "accept", "learn"))
+SURVEY, COPY, ADOPT = map(_script, ("survey", "copy", "adopt"))
+ALL = (
+    *(ACQUIRE, ENTER, KEEP, LEAVE, EVICT, RECALL, RAISE, WITHDRAW, CENSUS, CHRISTEN),
+    *(CONSULT, PREPARE, ACCEPT, LEARN, SURVEY, COPY, ADOPT),
+)

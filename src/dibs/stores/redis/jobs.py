@@ -30,7 +30,7 @@ class RedisJobs:
         self._keys, self._node = keys, node
 
     def due(self, skip: int, limit: int, by: float | None = None) -> Command[Look]:
-        until = b"" if by is None else _micros(by)
+        until = b"" if by is None else micros(by)
         words = DUE.head(keys=3, args=3) + self._keys.jobs + self._keys.indexes
         return Command((words + bulks((until, b"%d" % skip, b"%d" % limit)),), _due, self._node)
 
@@ -51,37 +51,38 @@ class RedisJobs:
         return Command((words,), _named, self._node)
 
     def note(self, name: str, entries: Sequence[Entry], keep: int, keep_for: float) -> Command[object]:
-        args = (name.encode(), b"%d" % keep, _millis(keep_for), *_entries(name, entries))
+        args = (name.encode(), b"%d" % keep, millis(keep_for), *entry_words(name, entries))
         words = NOTE.head(keys=3, args=len(args)) + self._keys.counter + self._keys.entries + self._keys.ends
         return Command((words + bulks(args),), lambda _: None, self._node)
 
     def lines(self, question: Question) -> Command[Sequence[Line]]:
         words = LINES.head(keys=3, args=4) + self._keys.entries + self._keys.lines_of(question.tag)
         page = b"%d" % question.skip, b"%d" % question.limit
-        return Command((words + bulks((_micros(question.until), _micros(question.since), *page)),), _lines, self._node)
+        return Command((words + bulks((micros(question.until), micros(question.since), *page)),), _lines, self._node)
 
 
 def _change(change: Change) -> Sequence[bytes]:
-    acts_at = b"" if change.acts_at is None else _micros(change.acts_at)
+    acts_at = b"" if change.acts_at is None else micros(change.acts_at)
     return (
         change.name.encode(),
         b"%d" % change.revision,
-        _micros(change.earliest),
-        _micros(change.not_after),
+        micros(change.earliest),
+        micros(change.not_after),
         b"%d" % change.seen,
         change.unless_due.encode(),
         b"drop" if change.text is None else b"keep",
         acts_at,
         (change.text or "").encode(),
         b"%d" % change.keep,
-        _millis(change.keep_for),
+        millis(change.keep_for),
         b"%d" % len(change.entries),
-        *_entries(change.name, change.entries),
+        *entry_words(change.name, change.entries),
     )
 
 
-def _entries(name: str, entries: Sequence[Entry]) -> Sequence[bytes]:
-    return [word for entry in entries for word in (_micros(entry.at), _tags(name, entry), entry.text.encode())]
+def entry_words(name: str, entries: Sequence[Entry]) -> Sequence[bytes]:
+    """What is to be noted in this history: when, under what else, and what."""
+    return [word for entry in entries for word in (micros(entry.at), _tags(name, entry), entry.text.encode())]
 
 
 def _tags(name: str, entry: Entry) -> bytes:
@@ -89,12 +90,13 @@ def _tags(name: str, entry: Entry) -> bytes:
     return "".join(f"\t{tag}" for tag in dict.fromkeys(entry.tags) if tag != name).encode()
 
 
-def _micros(at: float) -> bytes:
+def micros(at: float) -> bytes:
     """The nearest, as what was told in parts of a second is given back in seconds."""
     return b"%d" % round(min(max(at * MICRO, -FAR), FAR))
 
 
-def _millis(duration: float) -> bytes:
+def millis(duration: float) -> bytes:
+    """As far as there are so many."""
     return b"%d" % min(duration * 1_000, LONGEST)
 
 

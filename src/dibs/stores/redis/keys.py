@@ -32,6 +32,7 @@ class Keys:
         self.counter = bulks((counter,))
         self.jobs, self.indexes = self._of_jobs("jobs"), self._of_jobs("due", "names")
         self.entries, self.ends = self._of_jobs("entries"), self._of_jobs("ends")
+        self.registers = self._of_jobs("registers"), self._of_jobs("lapses")
         self.of = lru_cache(REMEMBERED)(self._of)
 
     def each_of(self, name: str) -> bytes:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 from dibs.model.asks import Said
 from dibs.model.quorum import Absent, Register
 from dibs.ports.store import Command
-from dibs.stores.direct import DirectLocks
 from dibs.stores.memory.server import BLANK
-from dibs.testing.simulation.network import Server
+from dibs.testing.simulation.quorum.cells import CellServer, DirectCells
 
 if TYPE_CHECKING:
     from dibs.model.asks import Acquire, AcquireAnswer, Push, Recalled
     from dibs.model.quorum import Christening
 
 
-class NodeServer(Server):
+class NodeServer(CellServer):
     """The memory store with one vote."""
 
     hands_over = False
@@ -81,7 +80,7 @@ class NodeServer(Server):
         return 0.0
 
 
-class DirectNode(DirectLocks):
+class DirectNode(DirectCells):
     """How such a server is asked."""
 
     def introduction(self) -> Sequence[Command[object]]:
