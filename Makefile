@@ -1,7 +1,7 @@
 # The front door. Works with GNU make 3.81 and newer, and needs only Python 3.11 or newer.
 #   PYTHON=python3.12   which Python to make .venv with (default: the first that will do)
 #   ARGS="..."          more words for `make demo` (dibs demo) and `make test` (pytest)
-#   SEEDS=, SEED=       how many simulated worlds to try, or the one to show; with QUORUM=1, of several servers
+#   SEEDS=, SEED=       how many simulated worlds to try, or the one to show; with QUORUM=1 or REGISTERS=1, of several servers
 #   TIMES=              how often to play the chaos
 #   CRON_SECONDS=       for how long the nodes of a cron are killed and stopped in each
 
@@ -63,7 +63,7 @@ check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests (a qu
 	@echo "== all good"
 
 sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
-	@$(BIN)/python -m dibs.testing.simulation $(if $(QUORUM),--quorum) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
+	@$(BIN)/python -m dibs.testing.simulation $(if $(QUORUM),--quorum) $(if $(REGISTERS),--registers) $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 chaos: $(VENV)/.test ## kill, stop, fork, starve and fill real processes and disks, examples at full size, TIMES=10 times over
 	@for time in $$(seq $(TIMES)); do echo "== $$time of $(TIMES)"; \

@@ -1,6 +1,7 @@
 """Runs the simulator on code with one planted bug: `python planted.py MODULE SEEDS`, the patch on standard input.
 
-With `cron` after them, in worlds of nodes that run jobs; with `quorum`, in worlds of several servers.
+With `cron` after them, in worlds of nodes that run jobs; with `quorum`, in worlds of several servers; with `registers`,
+in worlds of several servers that keep a sheet.
 
 It is JSON, `{"patch": [[old, new], …], "weather": {…} or null, "first": 0}`: each old text stands exactly once in the
 module's real source.
@@ -54,7 +55,7 @@ def main(module: str, seeds: int, kind: str = "locks") -> None:
     sys.dont_write_bytecode = True
     plant = json.load(sys.stdin)
     sys.meta_path.insert(0, Finder(module, plant["patch"]))
-    from dibs.testing.simulation import play, play_copies, play_cron, play_quorum  # noqa: PLC0415 - only now, as patched
+    from dibs.testing.simulation import play, play_copies, play_cron, play_quorum, play_registers  # noqa: PLC0415 - only now, as patched
     from dibs.testing.simulation.weather import Weather  # noqa: PLC0415 - as above
 
     weather = Weather(**plant["weather"]) if plant["weather"] else None
@@ -63,6 +64,8 @@ def main(module: str, seeds: int, kind: str = "locks") -> None:
         played = partial(play_cron, weather=weather)
     if kind == "quorum":
         played = partial(play_quorum, weather=weather)
+    if kind == "registers":
+        played = partial(play_registers, weather=weather)
     for seed in range(plant.get("first", 0), seeds):
         if faults := played(seed).faults:
             print(f"{seed} {faults[0]}")

@@ -25,7 +25,7 @@ class Plant:
     first: int = 0
     """Of the worlds, the first that is played: what is found late would take long to find anew each time."""
 
-    def is_caught(self, kind: Literal["locks", "cron", "quorum"]) -> bool:
+    def is_caught(self, kind: Literal["locks", "cron", "quorum", "registers"]) -> bool:
         """Whether one of many worlds of that kind shows it."""
         done = subprocess.run(
             [sys.executable, str(Path(__file__).with_name("planted.py")), self.module, str(SEEDS), kind],

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from dibs.testing.simulation import play, play_copies, play_quorum
+from dibs.testing.simulation import play, play_copies, play_quorum, play_registers
 from dibs.testing.simulation.__main__ import main
 from dibs.testing.simulation.weather import Weather
 
@@ -105,3 +105,37 @@ def test_every_kind_of_fault_bites_somewhere_among_several_servers() -> None:
 
 def test_the_same_seed_is_the_same_world_of_several_servers() -> None:
     assert play_quorum(7, with_trace=True) == play_quorum(7, with_trace=True)
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(1_000, 6_000, 1_000))]
+)
+def test_no_world_in_which_a_majority_sets_a_sheet_breaks_a_promise(first: int) -> None:
+    found = {seed: play_registers(seed).faults for seed in range(first, first + 1_000)}
+    assert not {seed: faults for seed, faults in found.items() if faults}
+
+
+def test_every_kind_of_fault_bites_somewhere_where_a_majority_sets_a_sheet() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(300):
+        seen.update(play_registers(seed).counts)
+    kinds = ("forget", "flush", "restart", "jump ahead", "jump back", "stall", "partition")
+    for what in (*kinds, "made", "refused", "reads", "unreachable", "cancelled"):
+        assert seen[what] > 0, what
+
+
+def test_in_calm_weather_nearly_all_who_change_a_sheet_are_told_whether_they_did() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(100):
+        found = play_registers(seed, weather=Weather(ttl=1.0))
+        assert not found.faults
+        seen.update(found.counts)
+    assert seen["unreachable"] < seen["made"] / 100, "but who waits while others make many changes"
+
+
+def test_a_world_in_which_a_majority_sets_a_sheet_can_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert play_registers(7, with_trace=True) == play_registers(7, with_trace=True)
+    assert main(["--seed", "7", "--registers"]) == 0
+    shown = capsys.readouterr().out
+    assert "is made" in shown
+    assert shown.endswith("no fault found\n")

@@ -20,6 +20,7 @@ from dibs.model.quorum import majority
 from dibs.model.sheet import Change, Entry, Line, Sheet
 from dibs.model.value import value
 
+MOST_SIGNS = 8
 LINGERS = 86_400.0
 """So long after its end a server drops a sheet: by then all clocks agree that it is over."""
 
@@ -49,9 +50,10 @@ class Kept:
     """What a sheet was set to, by whom, and from what."""
 
     revision: int
-    maker: int
-    after: str
-    """The sign of what it was made from; nothing, if there was none."""
+    maker: Rank
+    """Under which it was first put to the servers: so no other has the same."""
+    after: tuple[str, ...]
+    """The signs of what it was made from, the latest first: so many that one who was overtaken still finds its own."""
     text: str | None
     """`None`: it was thrown away."""
     ends_at: float | None
@@ -63,8 +65,13 @@ class Kept:
 
     @property
     def sign(self) -> str:
-        """What no other has."""
-        return f"{self.revision}/{self.maker}"
+        """What tells it from all others."""
+        return f"{self.maker.number}/{self.maker.proposer}"
+
+    @property
+    def line(self) -> tuple[str, ...]:
+        """Its own sign, and before it those of what it was made from."""
+        return (self.sign, *self.after)
 
     def written(self) -> str:
         """For a server that keeps it."""
@@ -77,7 +84,7 @@ def kept_of(text: str) -> Kept:
     """What was written."""
     revision, maker, after, sheet, ends_at, pending, keep, keep_for = json.loads(text)
     entries = tuple((came_with, Entry(at, told, tuple(tags))) for came_with, at, tags, told in pending)
-    return Kept(revision, maker, after, sheet, ends_at, entries, keep, keep_for)
+    return Kept(revision, Rank(*maker), tuple(after), sheet, ends_at, entries, keep, keep_for)
 
 
 @value
@@ -149,8 +156,8 @@ def changed(cells: Sequence[Cell], change: Change, *, need: int, rank: Rank, now
         ends_at = before.ends_at
     new = tuple((revision, entry) for entry in change.entries)
     pending = () if before is None or settled(cells, need) else before.pending
-    after = "" if before is None else before.sign
-    return Kept(revision, rank.proposer, after, change.text, ends_at, pending + new, change.keep, change.keep_for)
+    after = line_of(before)[:MOST_SIGNS]
+    return Kept(revision, rank, after, change.text, ends_at, pending + new, change.keep, change.keep_for)
 
 
 class Fate(Enum):
@@ -163,24 +170,31 @@ class Fate(Enum):
 
 def fate(mine: Kept, found: Kept | None) -> Fate:
     """What one can tell by what is settled now."""
-    if found is not None and mine.sign in (found.sign, found.after):
+    line = line_of(found)
+    if mine.sign in line:
         return Fate.MADE
-    if mine.after in (("",) if found is None else (found.sign, found.after)):
-        return Fate.UNMADE
-    return Fate.UNKNOWN
+    is_whole = len(line) <= MOST_SIGNS
+    return Fate.UNMADE if is_whole or any(sign in line for sign in mine.after[:1]) else Fate.UNKNOWN
+
+
+def line_of(kept: Kept | None) -> tuple[str, ...]:
+    """All that is known of what came of what; nothing, where there was nothing."""
+    return () if kept is None else kept.line
 
 
 def told_once(pages: Sequence[Sequence[Line]]) -> Sequence[Line]:
-    """What each of several servers has noted, though some may have missed a line: as each of them has it in order."""
-    at_once: dict[float, list[Line]] = {}
-    for page in pages:
-        places: Counter[float] = Counter()
-        for line in page:
-            known = at_once.setdefault(line.at, [])
-            if line not in known:
-                known.insert(places[line.at], line)
-            places[line.at] = known.index(line) + 1
-    return [line for known in at_once.values() for line in known]
+    """What several servers have noted, each line once; of the same time, in the order in which all have what they have.
+
+    Any of them may have missed some.
+    """
+    found, times = list[Line](), sorted({line.at for page in pages for line in page}, reverse=True)
+    for at in times:
+        left = [[line for line in page if line.at == at] for page in pages]
+        while left := [page for page in left if page]:
+            first = next((page[0] for page in left if not any(page[0] in other[1:] for other in left)), left[0][0])
+            found.append(first)
+            left = [[line for line in page if line != first] for page in left]
+    return found
 
 
 def is_restorable(size: int, *, whole: int, bare: int) -> bool:

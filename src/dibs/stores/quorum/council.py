@@ -38,7 +38,7 @@ class Node:
 
     ahead: float | None = None
     """The latest that its clock can say, less ours; `None` before its first answer."""
-    knows_scripts = is_down = is_naming = is_ripe = is_restoring = False
+    knows_scripts = is_down = is_naming = is_ripe = False
     waiting, silent_since, probe_at, name_at, restore_at = 0, 0.0, 0.0, 0.0, 0.0
     refusals = 0
     """How often in a row it has said that it does nothing just now."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from dibs.stores.quorum.node import NodeStore
 
 Copies = Mapping[str, tuple[Cell, float]]
-PAUSE = 0.05
-"""How soon it is tried again, if there are too few to tell."""
+PAUSE, LONGEST = 0.05, 0.5
+"""How soon it is tried again, if there are too few to tell; or if some do not answer, who may count as away by then."""
 
 
 class Restoring:
@@ -26,59 +26,69 @@ class Restoring:
         self._answers: dict[int, Any] = {}
 
     def begin(self, node: Node) -> None:
-        """Ask all what they know, unless somebody is at it."""
-        now, council = self._council.now(), self._council
-        if node.is_restoring or now < node.restore_at:
+        """Ask all what they know, unless that was done a moment ago."""
+        council, now = self._council, self._council.now()
+        if now < node.restore_at:
             return
-        node.is_restoring, self._node = True, node
-        number = council.rank(0).number
-        self._token = f"{council.proposer}/{number}"
+        node.restore_at, self._node = now + LONGEST, node
+        self._token = f"{council.proposer}/{council.rank(0).number}"
         others = [other for other in council.nodes if not other.is_away(now) and other is not node]
         self._ask_each([*others, node], self._survey_of, self._surveyed)
 
     def _survey_of(self, other: Node) -> Command[Any]:
         return self._store.survey(self._token if other is self._node else "")
 
-    def _surveyed(self) -> None:
-        size, heard = self._council.size, self._answers
+    def _surveyed(self) -> bool:
+        """Whether enough have answered; then those who know are asked what."""
+        heard = self._answers
         whole = {number: each for number, each in heard.items() if isinstance(each, int)}
         self._bare = sum(each is Absent.BARE for each in heard.values())
-        is_bare = heard[self._node.number] is Absent.BARE
-        if not is_bare or not is_restorable(size, whole=len(whole), bare=self._bare):
-            self._end()
-            return
+        if heard.get(self._node.number) is not Absent.BARE or not self._is_enough(len(whole)):
+            return False
         self._floor = max(whole.values(), default=0) + 1
         tellers = [self._council.nodes[number] for number in whole]
-        if tellers:
-            self._ask_each(tellers, lambda _: self._store.copy(self._floor), self._told)
-        else:
-            self._adopt([])
+        self._ask_each(tellers, lambda _: self._store.copy(self._floor), self._told)
+        return True
 
-    def _told(self) -> None:
+    def _told(self) -> bool:
         told = [each for each in self._answers.values() if isinstance(each, Mapping)]
-        if is_restorable(self._council.size, whole=len(told), bare=self._bare):
-            self._adopt(told)
-        else:
-            self._end()
+        if not self._is_enough(len(told)):
+            return False
+        self._adopt(told)
+        return True
+
+    def _is_enough(self, whole: int) -> bool:
+        """Where too many have forgotten, whatever the others know is better than nothing."""
+        return is_restorable(self._council.size, whole=whole, bare=self._bare if self._are_all_heard else 0)
 
     def _adopt(self, told: list[Copies]) -> None:
         found: dict[str, tuple[Cell, float]] = {}
         for name, each in (pair for copies in told for pair in copies.items()):
             if name not in found or each[0].rank > found[name][0].rank:
                 found[name] = each
+        self._answers = {}
         command = self._store.adopt(self._token, self._floor, found)
         self._council.ask(self._node, command, lambda _number, _answer: self._end())
 
-    def _ask_each(self, nodes: list[Node], question: Callable[[Node], Command[Any]], done: Callable[[], None]) -> None:
-        self._answers = answers = {}
+    def _ask_each(
+        self, nodes: list[Node], question: Callable[[Node], Command[Any]], is_done: Callable[[], bool]
+    ) -> None:
+        """Ask these, until it is done; who answers later is not heard."""
+        answers = self._answers = dict[int, Any]()
 
         def told(number: int, answer: Any) -> None:
-            answers[number] = answer
-            if len(answers) == len(nodes):
-                done()
+            if answers is self._answers:
+                answers[number] = answer
+                self._are_all_heard = len(answers) == len(nodes)
+                if not is_done() and self._are_all_heard:
+                    self._end()
 
+        self._are_all_heard = not nodes
         for node in nodes:
             self._council.ask(node, question(node), told)
+        if not nodes:
+            is_done()
 
     def _end(self) -> None:
-        self._node.is_restoring, self._node.restore_at = False, self._council.now() + PAUSE
+        self._answers = {}
+        self._node.restore_at = self._council.now() + PAUSE

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.quorum import Absent
-from dibs.model.register import NOBODY, Cell, Fate, Kept, changed, fate, highest, settled, standing
+from dibs.model.register import NOBODY, Cell, Fate, Kept, changed, fate, highest, line_of, settled, standing
 from dibs.model.sheet import Look, Sheet
 from dibs.ports.store import Command
 from dibs.stores.quorum.ballot import LONGEST, Ballot, Heard
@@ -165,7 +165,7 @@ class Setting(Ballot):
             if self._mine is None:
                 self._kept = changed(cells, wish, need=self.council.need, rank=self._rank, now=self._time())
                 self._mine = self._kept
-            elif self._mine.after == ("" if found.kept is None else found.kept.sign):  # nothing has come of it yet
+            elif self._mine.after[:1] == line_of(found.kept)[:1]:  # nothing has come of it yet
                 self._kept = self._mine
             if self._mine is None:
                 self._end(0)

@@ -1,7 +1,7 @@
 """`python -m dibs.testing.simulation --seeds 20000`, or `--seed 123` for the trace of one world.
 
 Half of the worlds are of locks, and half of nodes that run jobs: those of odd seeds. With `--quorum` all are of locks
-on several servers.
+on several servers, with `--registers` of a sheet that several servers keep.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from dibs.testing.simulation.cron.story import play_cron
+from dibs.testing.simulation.quorum.registers import play_registers
 from dibs.testing.simulation.quorum.story import play_quorum
 from dibs.testing.simulation.story import Verdicts, play
 
 CHUNK = 250
+KINDS: dict[Callable[..., Verdicts], str] = {play_quorum: " QUORUM=1", play_registers: " REGISTERS=1"}
+"""How to ask make for one of them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,8 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, metavar="N", help="show the trace of this one world instead")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes to use")
     parser.add_argument("--quorum", action="store_true", help="worlds of several servers, of which a majority decides")
+    parser.add_argument("--registers", action="store_true", help="the same, where many change one sheet")
     options = parser.parse_args(argv)
-    played = play_quorum if options.quorum else _play
+    played = play_registers if options.registers else play_quorum if options.quorum else _play
     if options.seed is not None:
         return _show(played(options.seed, with_trace=True))
     return _attack(range(options.first, options.first + options.seeds), options.jobs, played)
@@ -64,7 +68,7 @@ def _attack(seeds: range, jobs: int, played: Callable[..., Verdicts]) -> int:
     for seed, fault in faulty[:10]:
         print(f"seed {seed}: {fault}")
     if faulty:
-        print(f"look at one with: make sim SEED={faulty[0][0]}{' QUORUM=1' if played is play_quorum else ''}")
+        print(f"look at one with: make sim SEED={faulty[0][0]}{KINDS.get(played, '')}")
     return 1 if faulty else 0
 
 

@@ -32,19 +32,18 @@ KINDS = (*[((1, False),)] * 8, ((1, True), (CROWD, True)), ((2, True), (2, True)
 def play_quorum(seed: int, *, weather: Weather | None = None, with_trace: bool = False) -> Verdicts:
     """Run the world of a seed, in which a majority of several servers decides."""
     random = Random(seed)
-    drawn = weather or _drawn(random)
-    story = _Story(random, drawn, [] if with_trace else None)
-    story.run()
-    return Verdicts(seed, drawn, tuple(story.referee.faults), story.referee.counts, tuple(story.trace or ()))
+    story = Story(random, weather or drawn(random), [] if with_trace else None)
+    return story.told(seed)
 
 
-def _drawn(random: Random) -> Weather:
+def drawn(random: Random) -> Weather:
+    """The weather of a world of several servers."""
     weather = draw(random)
     disasters = [random.choice(DISASTERS) for _ in range(random.choice((0, 1, 2, 3)))]
     return replace(weather, disasters=() if weather.is_prompt else tuple(disasters))
 
 
-class _Story:
+class Story:
     """The cast and the plot."""
 
     def __init__(self, random: Random, weather: Weather, trace: list[str] | None) -> None:
@@ -55,7 +54,7 @@ class _Story:
         if random.random() < 0.7:
             for server in self._servers:
                 server.longest = 0.0
-        self.referee = QuorumReferee(self._agenda, self._servers, trace)
+        self.referee = self._refereed()
         self._members: list[Member] = []
         self._scripts: list[tuple[Member, Task]] = []
         self._kinds = random.choice(KINDS)
@@ -66,6 +65,9 @@ class _Story:
         self.referee.is_exclusive = not any("jump" in each for each in weather.disasters)
         self._has_healed = False
 
+    def _refereed(self) -> QuorumReferee:
+        return QuorumReferee(self._agenda, self._servers, self.trace)
+
     def _server(self) -> NodeServer:
         random, drift = self._random, self.weather.drift
         return NodeServer(
@@ -73,6 +75,12 @@ class _Story:
             rate=1 + random.uniform(-drift, drift),
             offset=1_000.0 + random.choice((0, 0, 5)) * random.random(),
         )
+
+    def told(self, seed: int) -> Verdicts:
+        """Run it, and tell what was seen."""
+        self.run()
+        referee = self.referee
+        return Verdicts(seed, self.weather, tuple(referee.faults), referee.counts, tuple(self.trace or ()))
 
     def run(self) -> None:
         """Rising action, healing, and the end."""
@@ -98,7 +106,10 @@ class _Story:
         self.referee.note("world", "heals")
         self._has_healed, self.referee.healed_at = True, self._agenda.now
         for member in self._members:
-            member.heal(replace(CALM, ttl=self.weather.ttl))
+            self._heal_one(member)
+
+    def _heal_one(self, member: Member) -> None:
+        member.heal(replace(CALM, ttl=self.weather.ttl))
 
     def _is_over(self) -> bool:
         return all(member.is_dead or (task.is_done and not member.desk.debts) for member, task in self._scripts)
