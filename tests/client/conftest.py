@@ -14,6 +14,7 @@ from dibs.stores import open_store
 from dibs.stores.memory import MemoryBackend
 from dibs.testing.contract import Diary
 from dibs.testing.outage import Outage
+from tests.client.hands import Tasks, Threads, Way
 from tests.client.others import Async, Blocking, Colour
 
 
@@ -65,6 +66,12 @@ def ann(url: str) -> Iterator[Dibs]:
 def bob(url: str) -> Iterator[Dibs]:
     with dibs.connect(url, quiet=True) as client:
         yield client
+
+
+@pytest.fixture(params=[Threads, Tasks])
+def way(request: pytest.FixtureRequest) -> Way:
+    found: Way = request.param
+    return found
 
 
 @pytest.fixture(params=[Blocking, Async])

@@ -20,7 +20,7 @@ from dibs.runtime.clock import boottime
 from dibs.testing.contract import Diary
 from tests.chaos.stage import Stage
 from tests.client import hands
-from tests.client.hands import Aside, Tasks, Threads, Way, heard, locked
+from tests.client.hands import Aside, Threads, Way, heard, locked
 from tests.servers.fixtures import there
 from tests.servers.kinds import VALKEY_9, Kind
 
@@ -31,12 +31,6 @@ AT_ONCE = 1.0
 @pytest.fixture
 def server_kind() -> Kind:
     return there(VALKEY_9)
-
-
-@pytest.fixture(params=[Threads, Tasks])
-def way(request: pytest.FixtureRequest) -> Way:
-    found: Way = request.param
-    return found
 
 
 @pytest.fixture
@@ -116,7 +110,12 @@ class TestOnEveryStore:
 def test_a_killed_worker_is_taken_over_from_when_its_lock_times_out(
     stage: Stage, where: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    url = f"sqlite:///{tmp_path}/dibs.sqlite" if where == "sqlite" else request.getfixturevalue("server_url")
+    dies_and_is_taken_over_from(
+        stage, f"sqlite:///{tmp_path}/dibs.sqlite" if where == "sqlite" else request.getfixturevalue("server_url")
+    )
+
+
+def dies_and_is_taken_over_from(stage: Stage, url: str) -> None:
     first = stage.start(hands.work, url, 1.0)
     [_, fence, _] = first.hear("works")
     second = stage.start(hands.work, url, 1.0)
@@ -193,23 +192,27 @@ class Slow:
         return wire
 
 
+def lives_and_is_not_overtaken(backend: Backend, diary: Diary, way: Way, *, lock_timeout: float) -> None:
+    with Dibs(backend, observers=[diary]) as ann, Dibs(backend) as bob:
+        first, second = (each.worker("mylock", lock_timeout=lock_timeout) for each in (ann, bob))
+        waits, begun = locked(second), threading.Event()
+
+        def take_long(attempt: Attempt) -> None:
+            begun.set()
+            heard(waits)
+            diary.wait_for(HeldLong, 1)  # ten times its TTL
+            attempt.done()
+
+        mine = Aside(lambda: way.acquire(first, take_long))
+        heard(begun)
+        assert way.acquire(second, Attempt.done) == "completed"
+        assert mine.outcome() == "done"
+        assert outcomes(ann) == [(1, "ok", True)]
+
+
 class TestHolding:
     def test_a_slow_one_that_lives_is_not_overtaken(self, backend: Backend, diary: Diary) -> None:
-        with Dibs(backend, observers=[diary]) as ann, Dibs(backend) as bob:
-            first, second = (each.worker("mylock", lock_timeout=0.1) for each in (ann, bob))
-            waits, begun = locked(second), threading.Event()
-
-            def take_long(attempt: Attempt) -> None:
-                begun.set()
-                heard(waits)
-                diary.wait_for(HeldLong, 1)  # ten times its TTL
-                attempt.done()
-
-            mine = Aside(lambda: Threads.acquire(first, take_long))
-            heard(begun)
-            assert Threads.acquire(second, Attempt.done) == "completed"
-            assert mine.outcome() == "done"
-            assert outcomes(ann) == [(1, "ok", True)]
+        lives_and_is_not_overtaken(backend, diary, Threads, lock_timeout=0.1)
 
     def test_one_that_exceeds_its_max_hold_is_and_its_word_does_not_count(self, backend: Backend) -> None:
         with Dibs(backend) as ann, Dibs(backend) as bob:

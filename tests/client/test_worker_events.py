@@ -31,12 +31,6 @@ from tests.servers.fixtures import on_valkey_9
 from tests.servers.server import Server
 
 
-@pytest.fixture(params=[Threads, Tasks])
-def way(request: pytest.FixtureRequest) -> Way:
-    found: Way = request.param
-    return found
-
-
 @pytest.fixture
 def hasty(outage: Outage) -> Iterator[Dibs]:
     with Dibs(outage, config=Config(patience=0.2)) as client:

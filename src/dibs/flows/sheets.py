@@ -12,6 +12,7 @@ from dibs.model.reading import job_of
 from dibs.model.rota import Step
 from dibs.model.sheet import Change, Look, Sheet
 from dibs.model.value import value
+from dibs.ports.store import ChoosyStore
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
@@ -154,6 +155,12 @@ async def rework(world: World, desk: Desk, name: str, judge: Callable[[Sheet | N
             desk.seen_fence = max(desk.seen_fence, revision)
             return True
     return False
+
+
+async def forget_due(world: World, desk: Desk, prefix: str, limit: int) -> None:
+    """Throw away some of such sheets that are due, unless they go by themselves."""
+    if not isinstance(desk.store, ChoosyStore):
+        await forget(world, desk, await look(world, desk, desk.store.due(0, limit)), prefix)
 
 
 async def forget(world: World, desk: Desk, reading: Reading, prefix: str) -> None:

@@ -12,7 +12,7 @@ from dibs.errors import ConfigError, DibsError, StoreUnreachable
 from dibs.flows import journal, locking
 from dibs.flows.hold import Hold
 from dibs.flows.locking import Denied
-from dibs.flows.sheets import Reading, change, forget, look
+from dibs.flows.sheets import Reading, change, forget_due, look
 from dibs.model import rounds
 from dibs.model.backoff import backoff
 from dibs.model.job import Job
@@ -23,7 +23,7 @@ from dibs.model.rounds import Aim, Finish, StatusLevel
 from dibs.model.sheet import Question
 from dibs.model.tenure import Verdict
 from dibs.model.value import value
-from dibs.ports.store import ChoosyStore
+from dibs.ports.store import UnorderedStore
 
 if TYPE_CHECKING:
     from dibs.flows.desk import Desk
@@ -94,6 +94,8 @@ class Watch:
         self._aim = Aim(turn.round, turn.attempt)
         if ending.outcome == "ok":
             await self._clear_up()
+        elif not turn.is_last and isinstance(self._desk.store, UnorderedStore):
+            await self._world.pause(self._desk.store.head_start)
         return counts
 
     # The way to an attempt.
@@ -287,11 +289,8 @@ class Watch:
 
     async def _clear_up(self) -> None:
         """Forget work that nobody came back to while its history lasted: where no node serves, nobody else can."""
-        if isinstance(self._desk.store, ChoosyStore):
-            return
         with suppress(StoreUnreachable):
-            found = await look(self._world, self._desk, self._desk.store.due(0, SOME))
-            await forget(self._world, self._desk, found, WORKER)
+            await forget_due(self._world, self._desk, WORKER, SOME)
 
     async def _look_up(self, fits: Callable[[Record], bool]) -> Record | None:
         found = await journal.found(self._world, self._desk, Question(self._sheet, limit=1), Record, fits=fits)

@@ -108,6 +108,14 @@ class VotingStore(Protocol):
 
 
 @runtime_checkable
+class UnorderedStore(Protocol):
+    """A store that hands no lock over: whoever asks first has it, however long others have waited."""
+
+    head_start: float
+    """How long one that had the lock, and wants it again, leaves it to those who wait."""
+
+
+@runtime_checkable
 class ChoosyStore(Protocol):
     """A store that keeps some sheets alone, and cannot tell which are due: these go by themselves when they are."""
 

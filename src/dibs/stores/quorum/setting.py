@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from dibs.model.quorum import Absent
-from dibs.model.register import NOBODY, Cell, Fate, Kept, changed, fate, highest, line_of, settled, standing
+from dibs.model.register import NOBODY, Cell, Fate, Kept, Rank, changed, fate, highest, line_of, settled, standing
 from dibs.model.sheet import Look, Sheet
 from dibs.ports.store import Command
 from dibs.stores.quorum.ballot import LONGEST, Ballot, Heard
@@ -23,6 +24,20 @@ MOST_TRIES = 12
 AT_ONCE = 3
 """Who was beaten tries again at once; each so many times it waits until it is hurried, as each is at its own time."""
 CROWDED = "others change it at the same time"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What those who promised are told to accept."""
+
+    preparing: int
+    """The question that they promised it to."""
+    name: str
+    rank: Rank
+    kept: Kept
+    found: Rank
+    """The rank of what it was made from, or found."""
+    not_after: float
 
 
 class Setting(Ballot):
@@ -42,13 +57,13 @@ class Setting(Ballot):
         self._done: list[Sheet | int | None] = []
         self._weigh: Callable[[], None] = self._weigh_looks
         self._posed, self._posed_at = 0, 0.0
+        self._told: _Told | None = None
+        self._settled: _Told | None = None
         self._start_afresh()
 
     def _start_afresh(self) -> None:
         self._tries = self._beaten_by = 0
         self._rank, self._found_rank, self._preparing = NOBODY, NOBODY, 0
-        self._kept: Kept | None = None
-        """What we have the servers accept."""
         self._mine: Kept | None = None
         """What we want, once it was put to them."""
         self._is_resting = False
@@ -101,8 +116,8 @@ class Setting(Ballot):
         def told(number: int, answer: Any) -> None:
             if posed == self._posed:
                 self.hear(number, answer)
-            elif posed == self._preparing and isinstance(answer, Cell) and not self.is_decided:
-                self._join_late(node, answer)
+            elif isinstance(answer, Cell):
+                self._join_late(posed, node, answer)
 
         self.council.ask(node, question, told)
 
@@ -160,64 +175,68 @@ class Setting(Ballot):
 
     def _propose(self, cells: Sequence[Cell]) -> None:
         found, wish = highest(cells), self._wish
-        self._found_rank, self._kept = found.rank, found.kept
+        self._found_rank, kept = found.rank, found.kept
         if not isinstance(wish, str):
             if self._mine is None:
-                self._kept = changed(cells, wish, need=self.council.need, rank=self._rank, now=self._time())
-                self._mine = self._kept
+                kept = self._mine = changed(cells, wish, need=self.council.need, rank=self._rank, now=self._time())
             elif self._mine.after[:1] == line_of(found.kept)[:1]:  # nothing has come of it yet
-                self._kept = self._mine
-            if self._mine is None:
-                self._end(0)
-                return
-        if self._kept is None:
-            self._end(None)
+                kept = self._mine
+        if kept is None:
+            self._end(None if isinstance(wish, str) else 0)
         else:
-            self._accept(self._kept)
+            self._accept(kept)
 
-    def _join_late(self, node: Node, cell: Cell) -> None:
+    def _join_late(self, preparing: int, node: Node, cell: Cell) -> None:
         """One more has promised: it is told, too, unless it knows of something that we did not hear of in time."""
-        if self._weigh == self._weigh_accepts and self._kept is not None and cell.rank <= self._found_rank:
+        told = self._told
+        if told is None or told.preparing != preparing or cell.rank > told.found:
+            return
+        if self._weigh == self._weigh_accepts and not self.is_decided:
             self.voters.append(node)
-            self._put_to(node, self._acceptance(node, self._kept))
+            self._put_to(node, self._acceptance(node, told))
+        elif told is self._settled:  # nobody waits for this one
+            self.council.ask(node, self._acceptance(node, told), _ignored)
+            self.council.ask(node, self.store.learn(told.name, told.rank, told.kept), _ignored)
 
     # What is set.
 
     def _accept(self, kept: Kept) -> None:
         nodes = [self.council.nodes[number] for number, answer in self.answers.items() if isinstance(answer, Cell)]
-        self._pose(nodes, lambda node: self._acceptance(node, kept), self._weigh_accepts)
+        is_ours = kept is self._mine and not isinstance(self._wish, str)
+        not_after = self._wish.not_after if is_ours and not isinstance(self._wish, str) else inf
+        told = self._told = _Told(self._preparing, self._name, self._rank, kept, self._found_rank, not_after)
+        self._pose(nodes, lambda node: self._acceptance(node, told), self._weigh_accepts)
 
-    def _acceptance(self, node: Node, kept: Kept) -> Command[Any]:
-        at, wish = self.council.at, self._wish
-        is_ours = kept is self._mine and not isinstance(wish, str)
-        not_after = at(node, wish.not_after) if is_ours and not isinstance(wish, str) else inf
-        until = at(node, lasts_until(kept, self._time()))
-        return self.store.accept(self._name, self._rank, kept, not_after=not_after, until=until)
+    def _acceptance(self, node: Node, told: _Told) -> Command[Any]:
+        at = self.council.at
+        until = at(node, lasts_until(told.kept, self._time()))
+        return self.store.accept(told.name, told.rank, told.kept, not_after=at(node, told.not_after), until=until)
 
     def _weigh_accepts(self) -> None:
-        heeded = self._heeded()
-        if len(heeded) >= self.council.need:
-            self._learn(self._kept)
-        elif len(heeded) + self.out < self.council.need:
+        heeded = len(self._heeded())
+        if heeded >= self.council.need and self._told is not None:
+            self._learn(self._told)
+        elif heeded + self.out < self.council.need:
             self._try_again()
 
-    def _learn(self, kept: Kept | None) -> None:
-        if kept is not None:
-            rank, nodes = self._rank, [self.council.nodes[number] for number in self._heeded()]
-            self._pose(nodes, lambda _: self.store.learn(self._name, rank, kept), self._weigh_learnt)
+    def _learn(self, told: _Told) -> None:
+        """Also those whose answer is still out: they have heard of it by the time that they hear this."""
+        self._settled = told
+        self._pose(self.voters, lambda _: self.store.learn(told.name, told.rank, told.kept), self._weigh_learnt)
 
     def _weigh_learnt(self) -> None:
         """It is settled, however many have noted what came with it: who looks at it next sees to the others."""
-        if len(self._heeded()) >= self.council.need or not self.out:
-            self._conclude_settled(self._kept)
+        if self._told is not None and (len(self._heeded()) >= self.council.need or not self.out):
+            self._conclude_settled(self._told.kept)
 
-    def _conclude_settled(self, kept: Kept | None) -> None:
+    def _conclude_settled(self, kept: Kept) -> None:
         if isinstance(self._wish, str):
             self._end(standing(self._name, kept, self._time()))
             return
-        match None if self._mine is None else fate(self._mine, kept):
-            case Fate.MADE if self._mine is not None:
-                self._end(self._mine.revision)
+        mine = self._mine
+        match None if mine is None else fate(mine, kept):
+            case Fate.MADE if mine is not None:
+                self._end(mine.revision)
             case Fate.UNMADE:
                 self._end(0)
             case _:
@@ -241,3 +260,7 @@ class Setting(Ballot):
     def _end(self, done: Sheet | int | None) -> None:
         self._done.append(done)
         self._next()
+
+
+def _ignored(_number: int, _answer: object) -> None:
+    """Nobody waits for it."""
