@@ -1,0 +1,142 @@
+"""The scripts for sheets that a majority sets answer as the model does, whatever is asked in whichever order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import inf
+from random import Random
+from typing import Any
+
+import hiredis
+import pytest
+
+from dibs.model.quorum import Absent
+from dibs.model.register import NOBODY, Cell, Kept, Rank
+from dibs.model.sheet import Entry, Question
+from dibs.ports.store import Command
+from dibs.stores.quorum.node import RedisNode
+from dibs.stores.redis.scripts import LINES
+from dibs.testing.simulation.agenda import Agenda
+from dibs.testing.simulation.quorum.node import DirectNode, NodeServer
+from tests.servers.server import Server
+from tests.stores.quorum.test_scripts import Talk
+
+NAMES = ("~worker:a", "~worker:b")
+FAR = 4 * 10**9
+Worded = Callable[[Any], Command[Any]]
+
+
+class Both:
+    """A server, and the model, which are asked the same."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self._talk = server, Talk(server.port)
+        self._real, self._direct, self._memory = RedisNode(""), DirectNode(""), NodeServer(Agenda())
+        for load in (LINES.load, *(introduction.words[0] for introduction in self._real.introduction())):
+            self._talk.say(load)
+
+    def ask(self, worded: Worded) -> Any:
+        """What both answer."""
+        command = worded(self._real)
+        answer = self._talk.say(command.words[0])
+        assert not isinstance(answer, hiredis.ReplyError), answer
+        expected, _ = self._memory.execute(worded(self._direct).words, answer[0] / 1e6, lambda _: True)
+        real = command.read(answer)
+        assert _bare(real) == _bare(expected)
+        return real
+
+    def forget(self) -> None:
+        self.server.ask("FLUSHALL")
+        self._memory.forget()
+
+    def learn(self, name: str) -> None:
+        """What was accepted last is settled."""
+        cell = self.ask(lambda store: store.consult(name))
+        if cell.kept is not None:
+            self.ask(lambda store: store.learn(name, cell.rank, cell.kept))
+            noted, expected = self.histories(name)
+            assert noted == expected
+
+    def histories(self, name: str) -> tuple[list[str], list[str]]:
+        """What each has noted."""
+        asked = self._real.lines(Question(name))
+        real = asked.read(self._talk.say(asked.words[0]))
+        return [line.text for line in real], [line.text for line in self._memory.sheets[""].lines(Question(name))]
+
+    def close(self) -> None:
+        self._talk.close()
+
+
+def _bare(answer: Any) -> Any:
+    """Without what a server does not tell: whom it has promised itself to, and when it drops something."""
+    match answer:
+        case Cell():
+            return replace(answer, promised=NOBODY)
+        case dict():
+            return {name: _bare(cell) for name, (cell, _) in answer.items()}
+        case _:
+            return answer
+
+
+@pytest.fixture
+def both(server: Server) -> Iterator[Both]:
+    made = Both(server)
+    made.forget()
+    yield made
+    made.close()
+
+
+def _next(random: Random, step: int) -> Worded:
+    name, rank = random.choice(NAMES), Rank(random.randrange(1, 12), random.choice((1, 2)))
+    entries = tuple((step - 1 + each, Entry(1.0 * each, f"{step}.{each}", ("t",))) for each in range(2))
+    text = None if random.random() < 0.1 else f"ü {step}"
+    kept = Kept(step, Rank(step, 3), ("1/2",), text, random.choice((None, 9e9)), entries, keep_for=1e11)
+    late = random.choice((inf, inf, FAR, 1.0))
+    ways: dict[str, Worded] = {
+        "consult": lambda store: store.consult(name),
+        "prepare": lambda store: store.prepare(name, rank, FAR),
+        "accept": lambda store: store.accept(name, rank, kept, not_after=late, until=FAR),
+        "copy": lambda store: store.copy(step // 40),
+        "survey": lambda store: store.survey("me"),
+    }
+    return ways[random.choice(("prepare", "prepare", "accept", "accept", *ways))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_of_several_servers_keeps_a_sheet_as_the_model_does(both: Both, seed: int) -> None:
+    random = Random(seed)
+    assert both.ask(_next(random, 0)) is Absent.BARE
+    both.ask(lambda store: store.survey("me"))
+    both.ask(lambda store: store.adopt("me", 0, {}))
+    for step in range(1, 200):
+        both.ask(_next(random, step))
+        if random.random() < 0.3:
+            both.learn(random.choice(NAMES))
+
+
+def test_one_that_has_forgotten_is_told_by_whom_it_was_asked_last_and_nobody_else(both: Both) -> None:
+    kept = Kept(5, Rank(5, 3), (), "told", None)
+    copies = {NAMES[0]: (Cell(rank=Rank(5, 3), kept=kept), 9e9)}
+    both.ask(lambda store: store.survey("me"))
+    both.ask(lambda store: store.survey("you"))
+    assert both.ask(lambda store: store.adopt("me", 7, copies)) is Absent.BARE
+    both.ask(lambda store: store.adopt("you", 7, copies))
+    assert both.ask(lambda store: store.consult(NAMES[0])).kept == kept
+    both.ask(lambda store: store.prepare(NAMES[0], Rank(7, 9), FAR))
+    both.ask(lambda store: store.prepare(NAMES[0], Rank(8, 1), FAR))
+    assert both.ask(lambda store: store.survey()) == 8
+    both.ask(lambda store: store.adopt("you", 9, {NAMES[1]: copies[NAMES[0]]}))
+    assert both.ask(lambda store: store.consult(NAMES[1])).kept is None, "it knows all already"
+    both.forget()
+    assert both.ask(lambda store: store.adopt("you", 9, copies)) is Absent.BARE
+
+
+def test_those_who_tell_it_heed_nothing_any_more_that_was_begun_before(both: Both) -> None:
+    kept, rank = Kept(5, Rank(5, 3), (), "late", None), Rank(5, 3)
+    both.ask(lambda store: store.survey("me"))
+    both.ask(lambda store: store.adopt("me", 1, {}))
+    both.ask(lambda store: store.prepare(NAMES[0], rank, FAR))
+    assert both.ask(lambda store: store.copy(6)) == {}
+    both.ask(lambda store: store.accept(NAMES[0], rank, kept, not_after=inf, until=FAR))
+    assert both.ask(lambda store: store.consult(NAMES[0])).kept is None
