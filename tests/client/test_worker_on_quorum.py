@@ -20,23 +20,11 @@ from tests.chaos.stage import Stage
 from tests.client import test_worker as anywhere
 from tests.client.hands import Way
 from tests.client.test_worker import dies_and_is_taken_over_from, lives_and_is_not_overtaken, outcomes
-from tests.servers.fixtures import FIRST, there
-from tests.servers.quorums import Quorum, quorum_of, url_of
+from tests.servers.quorums import Quorum, url_of
 from tests.servers.server import Server
 
 REGISTERS = "{dibs:~fence}~registers"
 PATIENCE = 2.0
-
-
-@pytest.fixture(scope="module")
-def five() -> Iterator[Quorum]:
-    with quorum_of(there(FIRST)) as quorum:
-        yield quorum
-
-
-@pytest.fixture(autouse=True)
-def _empty(five: Quorum) -> None:
-    five.flush()
 
 
 @contextmanager

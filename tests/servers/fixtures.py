@@ -16,6 +16,7 @@ from tests.servers.kinds import KINDS, VALKEY_9, Kind
 from tests.servers.patience import until
 from tests.servers.ports import Port
 from tests.servers.proxy import Proxy
+from tests.servers.quorums import Quorum, quorum_of
 from tests.servers.sentinels import House
 from tests.servers.server import Server
 from tests.servers.skew import Skewed, at_true_time, environment, shim_in
@@ -167,3 +168,17 @@ def skewed(start_server: Callable[..., Server], shim: Path, tmp_path: Path) -> S
     """A new one, whose clock can be set."""
     file = at_true_time(tmp_path)
     return Skewed(start_server(env=environment(shim, file)), file)
+
+
+@pytest.fixture(scope="session")
+def shared_quorum() -> Iterator[Quorum]:
+    """Five servers that know nothing of each other, which others use after us."""
+    with quorum_of(there(FIRST)) as quorum:
+        yield quorum
+
+
+@pytest.fixture
+def five(shared_quorum: Quorum) -> Quorum:
+    """The same, empty: whoever stops some of them has them go on."""
+    shared_quorum.flush()
+    return shared_quorum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 
@@ -13,22 +13,10 @@ import dibs
 from dibs.errors import LockBusy, StoreUnreachable
 from dibs.stores.quorum.council import NODE_PATIENCE
 from tests.chaos.moments import IN_TIME, so
-from tests.servers.fixtures import FIRST, there
-from tests.servers.quorums import Quorum, quorum_of
+from tests.servers.quorums import Quorum
 
 HOW = ["stopped", "blackholed"]
 CYCLES = 60
-
-
-@pytest.fixture(scope="module")
-def five() -> Iterator[Quorum]:
-    with quorum_of(there(FIRST)) as quorum:
-        yield quorum
-
-
-@pytest.fixture(autouse=True)
-def _empty(five: Quorum) -> None:
-    five.flush()
 
 
 def _by_threads(client: dibs.Dibs) -> list[float]:

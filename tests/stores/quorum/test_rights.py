@@ -17,7 +17,7 @@ from tests.servers.server import Server
 
 
 @pytest.mark.parametrize("more", ["", " +config|get"], ids=["that of one server", "and to see its settings"])
-def test_the_rights_of_one_server_are_enough_for_locks(more: str) -> None:
+def test_the_rights_of_one_server_are_enough_for_locks_and_workers(more: str) -> None:
     rule = re.search(r"^user dibs (on .*)$", (ROOT / "docs" / "redis.md").read_text(), re.MULTILINE)
     assert rule is not None
     diary = Diary()
@@ -31,3 +31,6 @@ def test_the_rights_of_one_server_are_enough_for_locks(more: str) -> None:
             if more:
                 assert "appendfsync" in str(diary.wait_for(StoreRisky, 1))
         assert not client.locks()
+        for attempt in client.worker("c").attempts():
+            attempt.done()
+        assert [run.outcome for run in client.runs("c")] == ["ok"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dibs.errors import StoreUnreachable
 from dibs.model.quorum import Absent
 from dibs.model.register import Cell, is_restorable
 
@@ -51,7 +52,9 @@ class Restoring:
         return True
 
     def _told(self) -> bool:
-        told = [each for each in self._answers.values() if isinstance(each, Mapping)]
+        told: list[Copies] = [
+            each for each in self._answers.values() if not isinstance(each, Absent | StoreUnreachable)
+        ]
         if not self._is_enough(len(told)):
             return False
         self._adopt(told)

@@ -20,7 +20,6 @@ from dibs.flows.sheets import LANDS_WITHIN, look
 from dibs.model.names import WORKER
 from dibs.model.quorum import majority
 from dibs.model.sheet import Change, Entry, Question
-from dibs.testing.simulation.agenda import Cancelled
 from dibs.testing.simulation.quorum.member import Member
 from dibs.testing.simulation.quorum.referee import QuorumReferee
 from dibs.testing.simulation.quorum.story import Story, drawn
@@ -100,6 +99,7 @@ class RegisterStory(Story):
     """The cast and the plot."""
 
     referee: RegisterReferee
+    visits = (3, 5, 8)
 
     def _refereed(self) -> QuorumReferee:
         return RegisterReferee(self._agenda, self._servers, self.trace)
@@ -135,15 +135,6 @@ class RegisterStory(Story):
         known = self.referee.line
         reading = await look(member.world, member.desk, member.desk.store.sheets([NAME]))
         return reading, self.referee.read(member.name, next(iter(reading.look.sheets), None), known)
-
-    async def _client(self, member: Member) -> None:
-        for _ in range(self._random.choice((3, 5, 8))):
-            try:
-                await self._once(member)
-            except Cancelled:
-                self.referee.counts["cancelled"] += 1
-            except StoreUnreachable as error:
-                self.referee.unreachable(member, error)
 
     async def _once(self, member: Member) -> None:
         world, desk = member.world, member.desk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -45,6 +46,9 @@ def drawn(random: Random) -> Weather:
 
 class Story:
     """The cast and the plot."""
+
+    visits: Sequence[int] = (1, 2, 3)
+    """How often each comes, in one world or another."""
 
     def __init__(self, random: Random, weather: Weather, trace: list[str] | None) -> None:
         self._random, self.weather, self.trace = random, weather, trace
@@ -131,7 +135,7 @@ class Story:
     # What the clients do.
 
     async def _client(self, member: Member) -> None:
-        for _ in range(self._random.choice((1, 2, 3))):
+        for _ in range(self._random.choice(self.visits)):
             try:
                 await self._once(member)
             except Cancelled:
