@@ -61,7 +61,7 @@ class Quorum:
         ]
 
 
-NOTED = {f"{{dibs:~fence}}~{side}" for side in ("jobs", "due", "names", "entries", "ends")}
+NOTED = {f"{{dibs:~fence}}~{side}" for side in ("jobs", "due", "names", "entries", "ends", "registers", "lapses")}
 
 
 @contextmanager

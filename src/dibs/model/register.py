@@ -191,10 +191,17 @@ def told_once(pages: Sequence[Sequence[Line]]) -> Sequence[Line]:
     for at in times:
         left = [[line for line in page if line.at == at] for page in pages]
         while left := [page for page in left if page]:
-            first = next((page[0] for page in left if not any(page[0] in other[1:] for other in left)), left[0][0])
-            found.append(first)
-            left = [[line for line in page if line != first] for page in left]
-    return found
+            found.append(first := _first(left))
+            left = [page[1:] if page[0] == first else page for page in left]
+    return list(dict.fromkeys(found))
+
+
+def _first(pages: Sequence[Sequence[Line]]) -> Line:
+    """What nobody has behind something else, as far as they agree."""
+    heads = list(dict.fromkeys(page[0] for page in pages))
+    if len(heads) == 1:  # as nearly always
+        return heads[0]
+    return next((head for head in heads if not any(head in page[1:] for page in pages)), heads[0])
 
 
 def is_restorable(size: int, *, whole: int, bare: int) -> bool:

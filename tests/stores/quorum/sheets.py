@@ -1,0 +1,80 @@
+"""A process that reads and sets a sheet on several servers, whose answers come when a test says so."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from dibs.errors import StoreUnreachable
+from dibs.model.sheet import Change, Look
+from dibs.ports.store import Reply
+from tests.stores.quorum.hands import Hands, Outcome
+
+NAME = "~worker:a"
+
+
+def knowing(size: int = 3) -> Hands:
+    """Its servers have forgotten nothing."""
+    made = Hands(size)
+    for server in made.servers:
+        server.floor = 0
+    return made
+
+
+def looks(hands: Hands) -> list[Outcome]:
+    return hands.put(hands.store.sheets([NAME]).words)
+
+
+def change(revision: int, text: str | None, **more: Any) -> Change:
+    return Change(NAME, revision, text, None, -inf, more.pop("not_after", inf), **more)
+
+
+def sets(hands: Hands, revision: int, text: str | None, **more: Any) -> list[Outcome]:
+    return hands.put(hands.store.amend([change(revision, text, **more)]).words)
+
+
+def is_set(hands: Hands, revision: int, text: str | None, **more: Any) -> int:
+    """Its new revision."""
+    answers = sets(hands, revision, text, **more)
+    hands.answer()
+    return made(answers)
+
+
+def made(answers: list[Outcome]) -> int:
+    [outcome] = answers
+    assert isinstance(outcome, Reply), outcome
+    [revision] = outcome.value
+    assert isinstance(revision, int)
+    return revision
+
+
+def seen(answers: list[Outcome]) -> list[tuple[int, str]]:
+    [outcome] = answers
+    assert isinstance(outcome, Reply), outcome
+    assert isinstance(outcome.value, Look)
+    return [(sheet.revision, sheet.text) for sheet in outcome.value.sheets]
+
+
+def told(hands: Hands) -> list[str | None]:
+    """What each has accepted."""
+    cells = [server.cells.get(NAME) for server in hands.servers]
+    return [None if cell is None or cell.kept is None else cell.kept.text for cell in cells]
+
+
+def trouble(answers: list[Outcome]) -> StoreUnreachable:
+    [outcome] = answers
+    assert isinstance(outcome, StoreUnreachable), outcome
+    return outcome
+
+
+def lost(hands: Hands, *numbers: int) -> None:
+    """What is on its way to these is lost; then they are there again."""
+    for number in numbers:
+        hands.lines[number].break_off()
+        hands.council.ask_again(number)
+
+
+def let_through(hands: Hands, *rounds: int) -> None:
+    """So many questions on each line."""
+    for line, count in zip(hands.lines, rounds, strict=True):
+        line.answer(count)
