@@ -11,6 +11,8 @@ from typing import Any
 import hiredis
 import pytest
 
+import dibs
+from dibs.errors import StoreUnreachable
 from dibs.model.quorum import Absent
 from dibs.model.register import NOBODY, Cell, Kept, Rank
 from dibs.model.sheet import Entry, Question
@@ -19,6 +21,7 @@ from dibs.stores.quorum.node import RedisNode
 from dibs.stores.redis.scripts import LINES
 from dibs.testing.simulation.agenda import Agenda
 from dibs.testing.simulation.quorum.node import DirectNode, NodeServer
+from tests.servers.quorums import Quorum
 from tests.servers.server import Server
 from tests.stores.quorum.test_scripts import Talk
 
@@ -140,3 +143,13 @@ def test_those_who_tell_it_heed_nothing_any_more_that_was_begun_before(both: Bot
     assert both.ask(lambda store: store.copy(6)) == {}
     both.ask(lambda store: store.accept(NAMES[0], rank, kept, not_after=inf, until=FAR))
     assert both.ask(lambda store: store.consult(NAMES[0])).kept is None
+
+
+def test_what_another_version_keeps_is_not_taken_for_nothing(five: Quorum) -> None:
+    with dibs.connect(five.url, quiet=True) as d:
+        for attempt in d.worker("a").attempts():
+            attempt.done()
+        for server in five.servers:
+            server.ask("HSET", "{dibs:~fence}~registers", NAMES[0], "2\nsomething else")
+        with pytest.raises(StoreUnreachable, match="another version of dibs"):
+            next(iter(d.worker("a").attempts()))

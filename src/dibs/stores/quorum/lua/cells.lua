@@ -31,6 +31,9 @@ end
 
 local function cell_of(line)
   local promised, to, accepted, from, noted, value = string.match(line or '', CELL)
+  if line and not promised then -- nobody may take it for nothing
+    error('a sheet is kept in the format of another version of dibs')
+  end
   return {
     promised = tonumber(promised or '0'),
     to = tonumber(to or '0'),

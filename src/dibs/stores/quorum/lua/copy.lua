@@ -14,8 +14,9 @@ end
 sign_with(tonumber(ARGV[1]), tonumber(ARGV[1]))
 local answer, found = {now, KEPT}, redis.call('HGETALL', registers)
 for place = 1, #found, 2 do
-  local name, cell = found[place], cell_of(found[place + 1])
-  if cell.accepted > 0 then
+  local name = found[place]
+  local cell = name ~= '' and name ~= '~' and cell_of(found[place + 1])
+  if cell and cell.accepted > 0 then
     for _, each in ipairs({name, redis.call('ZSCORE', lapses, name) or text(now), told(cell)}) do
       answer[#answer + 1] = each
     end
