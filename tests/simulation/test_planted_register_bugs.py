@@ -44,8 +44,8 @@ PLANTS = [
         SETTING,
         (
             (
-                "elif len(heeded) + self.out < self.council.need:\n            self._try_again()",
-                "elif len(heeded) + self.out < self.council.need:\n            self._end(0)",
+                "elif heeded + self.out < self.council.need:\n            self._try_again()",
+                "elif heeded + self.out < self.council.need:\n            self._end(0)",
             ),
         ),
     ),
