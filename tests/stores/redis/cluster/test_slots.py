@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import dibs
@@ -58,3 +60,24 @@ def test_what_names_no_cluster_is_refused_without_its_password(url: str) -> None
     with pytest.raises(ConfigError) as refused:
         dibs.connect(url)
     assert "hunter2" not in str(refused.value)
+
+
+def test_a_slot_that_others_have_noted_is_not_noted_again(cluster: Cluster) -> None:
+    names = [f"order-{number}" for number in range(50)]
+
+    def lock_all_of_them() -> int:
+        before = noted(cluster)
+        with dibs.connect(cluster.url, quiet=True) as d:
+            for name in names:
+                with d.lock(name):
+                    assert [lock.name for lock in d.locks(name)] == [name]
+        return noted(cluster) - before
+
+    assert lock_all_of_them() == len({slot_of(f"dibs:{name}".encode()) for name in names})
+    assert lock_all_of_them() == 1, "before it has heard of the others"
+
+
+def noted(cluster: Cluster) -> int:
+    """How often a server was told that there are locks in a slot."""
+    stats = [master.ask("INFO", "commandstats") for master in cluster.masters()]
+    return sum(int(calls) for each in stats for calls in re.findall(r"cmdstat_sadd:calls=(\d+)", each))

@@ -42,6 +42,8 @@ class At:
     slot: int
     home: int = 0
     use: bytes | None = None
+    used: bytes = b""
+    """How that one is asked which were used before."""
 
 
 @value
@@ -139,7 +141,7 @@ class ClusterLocks(RedisLocks):
         return b"".join(parts)
 
     def _at_first(self, slot: int) -> At:
-        return At(slot, self._slots.home, self._slots.use(slot))
+        return At(slot, self._slots.home, self._slots.use(slot), self._slots.used())
 
     def _of(self, name: str, command: Command[T]) -> Command[T]:
         return self._at(self._slots.slot(name), command)

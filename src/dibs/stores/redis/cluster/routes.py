@@ -28,6 +28,7 @@ class Routes:
         self._shards, self._channel = shards, channel.encode()
         self._channels: dict[Address, bytes] = {}
         self._used: set[int] = set()
+        self._has_asked = False
         self._naming = threading.Lock()
 
     def channel(self, address: Address) -> str:
@@ -45,15 +46,25 @@ class Routes:
             return self._channels[address]
 
     def note_use(self, at: At, post: Post) -> None:
-        """There are locks in this slot: whoever lists them should look there."""
-        if at.use is not None and at.slot not in self._used:
-            self._used.add(at.slot)
+        """There are locks in this slot: whoever lists them should look there. What others have noted is known."""
+        if at.use is None or at.slot in self._used:
+            return
+        self._used.add(at.slot)
 
-            def heard(outcome: Reply | StoreUnreachable) -> None:
-                if isinstance(outcome, StoreUnreachable):
-                    self._used.discard(at.slot)
+        def heard(outcome: Reply | StoreUnreachable) -> None:
+            if isinstance(outcome, StoreUnreachable):
+                self._used.discard(at.slot)
 
-            post((at.use, At(at.home)), 0, heard)
+        post((at.use, At(at.home)), 0, heard)
+        if not self._has_asked:
+            self._has_asked = True
+            post((at.used, At(at.home)), 0, self._learn)
+
+    def _learn(self, outcome: Reply | StoreUnreachable) -> None:
+        if isinstance(outcome, StoreUnreachable):
+            self._has_asked = False
+        else:
+            self._used.update(map(int, outcome.value))
 
     def doubt(self, at: At, trouble: StoreUnreachable) -> None:
         """A server has not done it: perhaps it is the wrong one."""
