@@ -39,6 +39,7 @@ def test_no_lock_can_have_the_name_of_what_is_kept_beside_another() -> None:
         + keys.entries
         + keys.ends
         + keys.lines_of("a")
+        + b"".join(keys.registers)
     )
     sides = {side.decode() for side in re.findall(rb"~(\w+)\r\n", words)}
     assert sides | {side.removeprefix("~") for side in (HERE, BACKFILL)} == set(SIDES)
