@@ -60,6 +60,7 @@ check: $(VENV)/.check ## what CI does: format, lint, types, imports, tests (a qu
 	@echo "== simulation"
 	@$(BIN)/python -m dibs.testing.simulation --seeds 2000
 	@$(BIN)/python -m dibs.testing.simulation --quorum --seeds 1000
+	@$(BIN)/python -m dibs.testing.simulation --registers --seeds 1000
 	@echo "== all good"
 
 sim: $(VENV)/.test ## play SEEDS=20000 simulated worlds, or show one: SEED=123
