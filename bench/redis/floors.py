@@ -8,7 +8,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib import import_module
 from types import TracebackType
 from typing import Any
@@ -42,25 +42,28 @@ def raw_threads(port: int) -> Iterator[Callable[[str], RawThreadLock]]:
 @asynccontextmanager
 async def raw_tasks(port: int) -> AsyncIterator[Callable[[str], RawTaskLock]]:
     """One connection for all tasks."""
-    _load(port)
-    transport, shared = await asyncio.get_running_loop().create_connection(SharedLine, HOST, port)
-    try:
+    async with raw_lines([port]) as [shared]:
         yield lambda key: RawTaskLock(shared, key)
-    finally:
-        transport.close()
 
 
 @asynccontextmanager
 async def raw_tasks_on_many(ports: Sequence[int]) -> AsyncIterator[Callable[[str], RawQuorumLock]]:
     """One connection to each of several servers for all tasks."""
-    async with AsyncExitStack() as stack:
+    async with raw_lines(ports) as lines:
+        yield lambda key: RawQuorumLock(lines, key)
+
+
+@asynccontextmanager
+async def raw_lines(ports: Sequence[int]) -> AsyncIterator[Sequence[SharedLine]]:
+    """A connection to each of these servers."""
+    with ExitStack() as stack:
         lines = list[SharedLine]()
         for port in ports:
             _load(port)
             transport, shared = await asyncio.get_running_loop().create_connection(SharedLine, HOST, port)
             stack.callback(transport.close)
             lines.append(shared)
-        yield lambda key: RawQuorumLock(lines, key)
+        yield lines
 
 
 def _load(port: int) -> None:

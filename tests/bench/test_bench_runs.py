@@ -281,8 +281,8 @@ def test_a_quick_bench_of_histories_has_a_row_and_a_verdict_for_every_question_o
 @pytest.mark.thorough
 def test_a_quick_bench_on_several_servers_has_a_verdict_for_every_scenario() -> None:
     printed = quick("topologies")
-    wheres = [where for pair in topologies.BESIDE.items() for where in pair[::-1]]
-    assert printed.rows == [topologies.named(each, where) for each in topologies.SCENARIOS for where in wheres]
+    rows = [(each, where) for each in topologies.SCENARIOS for pair in each.pairs.items() for where in pair[::-1]]
+    assert printed.rows == [topologies.named(*row) for row in rows]
     wanted = [topologies.named(each, where) for each in topologies.SCENARIOS for where in topologies.BESIDE]
     assert (printed.targets, printed.unmeasured) == (wanted, [])
 
