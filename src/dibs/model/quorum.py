@@ -180,8 +180,10 @@ class Register:
     counter: int
     longest: float
     is_born: bool
-    silent_for: float | None = None
-    """For how long it has been known, if it was, that it has forgotten all."""
+    silent_for: float = 0.0
+    """For how long it has been known that it has forgotten all."""
+    fresh: float = 0.0
+    """Since when, in its own words: who is to make it count says so, lest it should have forgotten all once more."""
 
 
 @value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.asks import Acquire, Busy, Granted, Leave, Push, Queued, Said
 from dibs.ports.store import Reply
-from tests.stores.quorum.hands import TTL, Hands, Outcome
+from tests.stores.quorum.hands import TTL, Hands, HeldLine, Outcome
 
 
 @pytest.fixture
@@ -248,6 +250,47 @@ def test_a_farewell_behind_an_ask_that_is_under_way_need_not_bar_it_unless_both_
         if is_lost:
             hands.servers[2].execute(late, hands.servers[2].clock(), lambda _: True)
         assert hands.holders() == [None, None, None]
+
+
+def test_a_farewell_that_overtook_what_was_asked_before_it_is_said_again_and_bars_it(hands: Hands) -> None:
+    """The connection broke between them, and nobody had heard of that yet."""
+    hands.begin("ann")
+    hands.answer(0, 1)
+    words, lost = hands.lines[2].posted.popleft()
+    hands.leave("ann")
+    lost(StoreUnreachable("held://", after=0.0, why="the connection was lost"))
+    hands.answer()
+    hands.servers[2].execute(words, hands.servers[2].clock(), lambda _: True)
+    assert hands.holders() == [None, None, None]
+
+
+def test_who_leaves_by_another_line_than_it_came_bars_what_may_be_under_way_there(hands: Hands) -> None:
+    """A keeper gives back what a loop has taken."""
+    hands.begin("ann")
+    hands.answer(1, 2)
+    _, keeper = hands.another()
+    keeper.put(hands.store.leave("a", Leave("ann")).words, lambda _: None)
+    for node in keeper.council.nodes:
+        cast("HeldLine", node.line).answer()
+    assert hands.holders() == [None, None, None]
+    hands.answer()
+    assert hands.holders() == [None, None, None]
+
+
+def test_a_server_that_forgets_all_once_more_is_not_made_to_count_by_what_was_found_before(hands: Hands) -> None:
+    for server in hands.servers:
+        server.forget()
+    hands.put(hands.store.time().words)
+    for line in hands.lines:
+        line.answer(1)
+    late = hands.lines[0].posted[0][0]
+    assert late[0] == "christen", "all are new, and so they count at once"
+    hands.answer()
+    assert [server.longest for server in hands.servers] == [0.0] * 3
+    hands.pass_time()
+    hands.servers[0].forget()
+    hands.servers[0].execute(late, hands.servers[0].clock(), lambda _: True)
+    assert hands.servers[0].longest is None
 
 
 def test_a_waiter_asks_at_once_when_a_majority_wakes_it_and_soon_when_one_does(hands: Hands) -> None:

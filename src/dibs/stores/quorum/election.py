@@ -230,9 +230,11 @@ class Election(Ballot):
             self.decide(queued(refusals, need=self._need, yes=self._yes, again_in=again_in))
 
     def _pause(self) -> float:
-        tries = self.council.splits.get(self._ask.owner, 0)
-        self.council.splits[self._ask.owner] = tries + 1
-        return jitter(tries, self._ask.owner)
+        council, owner = self.council, self._ask.owner
+        tries = council.splits.get(owner, 0)
+        if council.asked.get(owner) is self:  # else it has left, and nobody would take this back
+            council.splits[owner] = tries + 1
+        return jitter(tries, owner)
 
     def _take_back(self) -> None:
         for number in self.answers:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dibs.errors import StoreUnreachable
 from dibs.model.asks import Acquire, KeepAlive, Leave, Memo, Renew, Said
 from dibs.model.quorum import Register, kept, left, needed
+from dibs.model.request import PATIENCE
 from dibs.ports.store import Command
 from dibs.stores.quorum.ballot import Ballot, Errand, Heard, Poll
 from dibs.stores.quorum.election import Election
@@ -166,27 +168,42 @@ class Departure(Ballot):
             is_known = election is None or election.has_asked(node.number)
             if node in here or (is_known and not node.is_down):
                 self.voters.append(node)
-                said = self._for(node, is_behind=election is not None and election.is_under_way(node.number))
+                is_behind = election is not None and election.is_under_way(node.number)
+                said = self._for(node, is_behind=is_behind)
                 command = usual if said is leave else self.store.leave(self._name, said)
-                council.say_goodbye(node, command, partial(self._owed, node), self.hear)
+                told = partial(self._hear_behind, node) if is_behind else self.hear
+                council.say_goodbye(node, command, partial(self._owed, node), told)
             elif is_known:
                 council.owe(node, *self._owed(node))
         if len(self.voters) < council.need:
             self.fail()
+
+    def _hear_behind(self, node: Node, number: int, answer: Any) -> None:
+        """One who has answered the farewell and not what was asked before it was told them on two connections."""
+        if not isinstance(answer, StoreUnreachable) and self._out_until(node) is not None:
+            self.council.leave(node, *self._owed(node))
+        self.hear(number, answer)
 
     def _owed(self, node: Node) -> Debt:
         """What it is to be told if it does not answer: then what was asked before may come after."""
         return self.store, self._name, self._for(node, is_behind=False)
 
     def _for(self, node: Node, *, is_behind: bool) -> Leave:
-        leave, at, election = self._leave, self.council.at, self._election
-        out_until = None if is_behind or election is None else election.unanswered_at(node.number)
+        leave, at = self._leave, self.council.at
+        out_until = None if is_behind else self._out_until(node)
         if out_until is None and leave.bar_until is None and leave.memo is None:  # as nearly always
             return leave
         bars = [] if leave.bar_until is None else [at(node, leave.bar_until)]
         bars += [] if out_until is None else [out_until]
         memo = leave.memo and Memo(leave.memo.text, at(node, leave.memo.until))
         return Leave(leave.owner, max(bars, default=None), memo)
+
+    def _out_until(self, node: Node) -> float | None:
+        """Until when what was asked before may still land, by its own clock; if it was on another line, as it may."""
+        if self._election is not None:
+            return self._election.unanswered_at(node.number)
+        council = self.council
+        return None if self._leave.bar_until else council.at(node, council.now() + council.note_time() + PATIENCE)
 
     def look(self) -> None:
         answer = left(self.said(), size=self.council.size, out=self.out)

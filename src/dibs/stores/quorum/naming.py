@@ -55,13 +55,13 @@ class Naming:
         if own is None or own.is_born or found is None:
             self._end(node)
             return
-        is_over = own.silent_for is not None and own.silent_for >= found.wait
+        is_over = found.wait > 0 and own.silent_for >= found.wait
         if is_over and not is_ripe:  # what the others know is to be read after its silence, not before
             node.is_ripe, node.is_naming, node.name_at = True, False, 0.0
             Naming(self._council, self._store, self._done).begin(node)
             return
-        is_final = is_ripe or found.wait == 0.0
-        self._council.ask(node, self._store.christen(found, is_final=is_final), self._told(node, found))
+        fresh = own.fresh if is_ripe or found.wait == 0.0 else None
+        self._council.ask(node, self._store.christen(found, fresh), self._told(node, found))
 
     def _told(self, node: Node, found: Christening) -> Callable[[int, Any], None]:
         def told(_number: int, left: Any) -> None:

@@ -66,8 +66,11 @@ class NodeStore(CellStore, Protocol):
         """What it says of itself."""
         ...
 
-    def christen(self, told: Christening, *, is_final: bool) -> Command[float]:
-        """From when on it counts, and from which fence; gives how long it still does not."""
+    def christen(self, told: Christening, fresh: float | None) -> Command[float]:
+        """From when on it counts, and from which fence; gives how long it still does not.
+
+        If it may count now: since when it said, when the others were asked, that it has forgotten all.
+        """
         ...
 
     def remembered(self, name: str) -> Command[Recalled | Absent]:
@@ -129,8 +132,8 @@ class RedisNode(RedisCells):
     def census(self) -> Command[Register]:
         return Command((CENSUS.head(keys=3, args=0) + self._own,), _register)
 
-    def christen(self, told: Christening, *, is_final: bool) -> Command[float]:
-        words = (told.counter, ceil(told.wait * MILLI), ceil(told.longest * MILLI), int(is_final))
+    def christen(self, told: Christening, fresh: float | None) -> Command[float]:
+        words = (told.counter, ceil(told.wait * MILLI), ceil(told.longest * MILLI), fresh or 0)
         head = CHRISTEN.head(keys=3, args=4)
         return Command((head + self._own + bulks(b"%d" % word for word in words),), lambda answer: answer[1] / MILLI)
 
@@ -170,7 +173,7 @@ def _register(answer: Sequence[Any]) -> Register:
     _, counter, longest, *since = answer
     if not since:
         return Register(counter, longest / MILLI, is_born=True)
-    return Register(counter, 0.0, is_born=False, silent_for=None if since[0] < 0 else since[0] / MILLI)
+    return Register(counter, 0.0, is_born=False, silent_for=since[0] / MILLI, fresh=since[1])
 
 
 def _fsync(answer: Any) -> Sequence[str]:

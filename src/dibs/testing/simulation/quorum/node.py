@@ -35,8 +35,8 @@ class NodeServer(CellServer):
                 answer = Absent.NEW if self.longest is None else self._recalled(name, now)
             case ("census",):
                 answer = self._register(now)
-            case ("christen", told, is_final):
-                answer = self._christened(told, is_final=is_final, now=now)
+            case ("christen", told, fresh):
+                answer = self._christened(told, fresh, now)
             case _:
                 return super().execute(words, now, listens)
         return answer, ()
@@ -66,15 +66,16 @@ class NodeServer(CellServer):
     def _register(self, now: float) -> Register:
         if self.longest is not None:
             return Register(self.last_fence, self.longest, is_born=True)
-        silent_for = None if self.fresh_since is None else max(now - self.fresh_since, 0.0)
-        return Register(self.last_fence, 0.0, is_born=False, silent_for=silent_for)
+        self.fresh_since = now if self.fresh_since is None else self.fresh_since
+        silent_for = max(now - self.fresh_since, 0.0)
+        return Register(self.last_fence, 0.0, is_born=False, silent_for=silent_for, fresh=self.fresh_since)
 
-    def _christened(self, told: Christening, *, is_final: bool, now: float) -> float:
+    def _christened(self, told: Christening, fresh: float | None, now: float) -> float:
         if self.longest is not None:
             return 0.0
         self.fresh_since = now if self.fresh_since is None else self.fresh_since
         left = self.fresh_since + told.wait - now
-        if left > 0 or not is_final:
+        if left > 0 or fresh != self.fresh_since:
             return max(left, 0.0)
         self.last_fence, self.longest, self.fresh_since = max(self.last_fence, told.counter), told.longest, None
         return 0.0
@@ -99,8 +100,8 @@ class DirectNode(DirectCells):
     def census(self) -> Command[Register]:
         return Command(("census",), _as_it_is, self._node)
 
-    def christen(self, told: Christening, *, is_final: bool) -> Command[float]:
-        return Command(("christen", told, is_final), _as_it_is, self._node)
+    def christen(self, told: Christening, fresh: float | None) -> Command[float]:
+        return Command(("christen", told, fresh), _as_it_is, self._node)
 
     def remembered(self, name: str) -> Command[Recalled | Absent]:
         return Command(("remembered", self._prefix + name), _as_it_is, self._node)
