@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
 from dibs.errors import StoreUnreachable
+from dibs.model.register import proposer_of
 from dibs.model.sheet import Change, Look
 from dibs.ports.store import Reply
-from tests.stores.quorum.hands import Hands, Outcome
+from tests.stores.quorum.hands import Hands, HeldLine, Outcome
 
 NAME = "~worker:a"
 
@@ -78,3 +80,31 @@ def let_through(hands: Hands, *rounds: int) -> None:
     """So many questions on each line."""
     for line, count in zip(hands.lines, rounds, strict=True):
         line.answer(count)
+
+
+class Peer:
+    """Another process, with its own lines to the same servers."""
+
+    def __init__(self, hands: Hands, name: str) -> None:
+        self._hands = hands
+        self.council, self._wire = hands.another()
+        self.council.proposer = proposer_of(name)
+        self.lines = [node.line for node in self.council.nodes if isinstance(node.line, HeldLine)]
+
+    def looks(self) -> list[Outcome]:
+        return self._put(self._hands.store.sheets([NAME]).words)
+
+    def sets(self, revision: int, text: str) -> list[Outcome]:
+        return self._put(self._hands.store.amend([change(revision, text)]).words)
+
+    def _put(self, words: Sequence[Any]) -> list[Outcome]:
+        answers: list[Outcome] = []
+        self._wire.put(words, answers.append)
+        return answers
+
+    def answer(self, *numbers: int) -> None:
+        """Let all through on these lines, or on all, until nothing waits there."""
+        chosen = [self.lines[number] for number in numbers] or self.lines
+        while any(line.posted for line in chosen):
+            for line in chosen:
+                line.answer()

@@ -27,24 +27,29 @@ class Restoring:
         self._answers: dict[int, Any] = {}
 
     def begin(self, node: Node) -> None:
-        """Ask all what they know, unless that was done a moment ago."""
+        """Ask whether it still has forgotten, unless that was done a moment ago."""
         council, now = self._council, self._council.now()
         if now < node.restore_at:
             return
         node.restore_at, self._node = now + LONGEST, node
         self._token = f"{council.proposer}/{council.rank(0).number}"
-        others = [other for other in council.nodes if not other.is_away(now) and other is not node]
-        self._ask_each([*others, node], self._survey_of, self._surveyed)
+        self._ask_each([node], lambda _: self._store.survey(self._token), self._is_found_bare)
 
-    def _survey_of(self, other: Node) -> Command[Any]:
-        return self._store.survey(self._token if other is self._node else "")
+    def _is_found_bare(self) -> bool:
+        """Whether it waits to be told; the others are not asked before, or they might learn more until it does."""
+        node, now = self._node, self._council.now()
+        if self._answers[node.number] is not Absent.BARE:
+            return False
+        others = [other for other in self._council.nodes if not other.is_away(now) and other is not node]
+        self._ask_each(others, lambda _: self._store.survey(), self._surveyed)
+        return True
 
     def _surveyed(self) -> bool:
         """Whether enough have answered; then those who know are asked what."""
         heard = self._answers
         whole = {number: each for number, each in heard.items() if isinstance(each, int)}
-        self._bare = sum(each is Absent.BARE for each in heard.values())
-        if heard.get(self._node.number) is not Absent.BARE or not self._is_enough(len(whole)):
+        self._bare = 1 + sum(each is Absent.BARE for each in heard.values())
+        if not self._is_enough(len(whole)):
             return False
         self._floor = max(whole.values(), default=0) + 1
         tellers = [self._council.nodes[number] for number in whole]
