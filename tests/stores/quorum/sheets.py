@@ -82,6 +82,12 @@ def let_through(hands: Hands, *rounds: int) -> None:
         line.answer(count)
 
 
+def forgets(hands: Hands, number: int) -> None:
+    """One of the servers forgets all; of locks it knows at once that there are none."""
+    hands.servers[number].forget()
+    hands.servers[number].longest = 0.0
+
+
 class Peer:
     """Another process, with its own lines to the same servers."""
 

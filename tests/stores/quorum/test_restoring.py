@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.stores.quorum.hands import Hands
-from tests.stores.quorum.sheets import Peer, made, told
+from tests.stores.quorum.sheets import Peer, forgets, is_set, knowing, made, told
 
 
 def test_what_others_knew_before_it_forgot_again_is_not_what_it_is_told() -> None:
@@ -21,6 +21,21 @@ def test_what_others_knew_before_it_forgot_again_is_not_what_it_is_told() -> Non
     mine = other.sets(0, "one")
     other.answer(0, 1)
     assert made(mine)
-    hands.servers[0].forget()
+    forgets(hands, 0)
     slow.answer()
     assert told(hands) == ["one", "one", None]
+
+
+def test_many_who_find_it_at_once_do_not_keep_one_another_from_telling_it() -> None:
+    hands = knowing()
+    is_set(hands, 0, "one")
+    forgets(hands, 0)
+    peers = [Peer(hands, f"p{number}") for number in range(5)]
+    for peer in peers:
+        peer.looks()
+        for line in peer.lines:
+            line.answer(1)
+    for peer in peers:  # each asks whether it still has forgotten, before any of them tells it
+        peer.lines[0].answer(1)
+    peers[0].answer()
+    assert told(hands) == ["one", "one", "one"]

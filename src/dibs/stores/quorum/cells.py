@@ -52,8 +52,11 @@ class CellStore(Store, Protocol):
         """What was accepted under this rank is settled: what came with it is to be noted."""
         ...
 
-    def survey(self, token: str = "") -> Command[int | Absent]:
-        """The highest number it has promised, if it knows all of its sheets; else it waits for that one to tell it."""
+    def survey(self, token: str = "") -> Command[int | str]:
+        """The highest number it has promised, if it knows all of its sheets; else the token to tell it under.
+
+        That of whoever asked first stands until it was told: so it has not forgotten again since, and all may use it.
+        """
         ...
 
     def copy(self, floor: int) -> Command[Mapping[str, tuple[Cell, float]] | Absent]:
@@ -61,7 +64,7 @@ class CellStore(Store, Protocol):
         ...
 
     def adopt(self, token: str, floor: int, copies: Mapping[str, tuple[Cell, float]]) -> Command[object]:
-        """What others have accepted, for one that has forgotten it and still waits for that one to tell it."""
+        """What others have accepted, for one that has forgotten it and still knows the token."""
         ...
 
 
@@ -92,8 +95,8 @@ class RedisCells(RedisLocks):
         keys = self._registers[0] + self._keys.counter + self._keys.entries + self._keys.ends
         return Command((LEARN.head(keys=4, args=len(args)) + keys + bulks(args),), _heeded)
 
-    def survey(self, token: str = "") -> Command[int | Absent]:
-        return self._of(SURVEY, 1, (token.encode(),), lambda answer: _bare(answer) or int(answer[2]))
+    def survey(self, token: str = "") -> Command[int | str]:
+        return self._of(SURVEY, 1, (token.encode(),), _surveyed)
 
     def copy(self, floor: int) -> Command[Mapping[str, tuple[Cell, float]] | Absent]:
         return self._of(COPY, 2, (b"%d" % floor,), lambda answer: _bare(answer) or _copies(answer[2:]))
@@ -123,6 +126,10 @@ def _rank(rank: Rank) -> tuple[bytes, bytes]:
 
 def _bare(answer: Sequence[Any]) -> Absent | None:
     return Absent.BARE if answer[1] == _BARE else None
+
+
+def _surveyed(answer: Sequence[Any]) -> int | str:
+    return answer[2].decode() if answer[1] == _BARE else int(answer[2])
 
 
 def _cell(answer: Sequence[Any]) -> Cell | Beaten | Absent:

@@ -32,14 +32,16 @@ class Restoring:
         if now < node.restore_at:
             return
         node.restore_at, self._node = now + LONGEST, node
-        self._token = f"{council.proposer}/{council.rank(0).number}"
-        self._ask_each([node], lambda _: self._store.survey(self._token), self._is_found_bare)
+        token = f"{council.proposer}/{council.rank(0).number}"
+        self._ask_each([node], lambda _: self._store.survey(token), self._is_found_bare)
 
     def _is_found_bare(self) -> bool:
         """Whether it waits to be told; the others are not asked before, or they might learn more until it does."""
         node, now = self._node, self._council.now()
-        if self._answers[node.number] is not Absent.BARE:
+        token = self._answers[node.number]
+        if not isinstance(token, str):
             return False
+        self._token = token
         others = [other for other in self._council.nodes if not other.is_away(now) and other is not node]
         self._ask_each(others, lambda _: self._store.survey(), self._surveyed)
         return True
@@ -48,7 +50,7 @@ class Restoring:
         """Whether enough have answered; then those who know are asked what."""
         heard = self._answers
         whole = {number: each for number, each in heard.items() if isinstance(each, int)}
-        self._bare = 1 + sum(each is Absent.BARE for each in heard.values())
+        self._bare = 1 + sum(isinstance(each, str) for each in heard.values())
         if not self._is_enough(len(whole)):
             return False
         self._floor = max(whole.values(), default=0) + 1

@@ -1,7 +1,7 @@
 -- Take over what others have accepted, where it was forgotten; and count again from there.
 -- KEYS  registers, lapses
--- ARGV  who tells it, floor, and for each sheet: name, until when (µs) it is kept, accepted: number, proposer; value
--- gives now (µs) and: gone (it has forgotten who was to tell it, too) | kept
+-- ARGV  the token it is told under, floor, and for each sheet: name, until when (µs) it is kept, accepted: number, proposer; value
+-- gives now (µs) and: gone (it has forgotten the token, too) | kept
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local registers, lapses = unpack(KEYS)

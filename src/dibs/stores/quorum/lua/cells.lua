@@ -4,7 +4,8 @@
 --   registers  a hash, name -> format (1); promised: number, proposer; accepted: number, proposer; the revision up to which
 --              what came with the changes was noted; the value, which is for those who ask; a line each.
 --              '' -> the floor, up to which no number is heeded, and the highest number that was promised: the sign that
---              none of it was forgotten. '~' -> who is about to tell it what it has forgotten.
+--              none of it was forgotten. '~' -> under which token it is told what it has forgotten: the sign
+--              that it has not forgotten again since.
 --   lapses     the names by when (µs) they can be dropped
 
 local GONE, KEPT, CHANGED, BARE, LATE = 5, 6, 10, 11, 4

@@ -31,13 +31,13 @@ class CellServer(Server):
         self.floor: int | None = None
         """Up to which no number is heeded; `None` if it has forgotten its sheets."""
         self.most_promised = 0
-        self.is_told_by = ""
+        self.told_under = ""
 
     def forget(self) -> None:
         super().forget()
         self.sheets.clear()
         self.cells.clear()
-        self.floor, self.most_promised, self.is_told_by = None, 0, ""
+        self.floor, self.most_promised, self.told_under = None, 0, ""
 
     def execute(self, words: Sequence[Any], now: float, listens: Callable[[str], bool]) -> tuple[Any, Sequence[Push]]:
         match words:
@@ -90,11 +90,11 @@ class CellServer(Server):
             noted = Change(name, 0, None, None, -inf, inf, entries=entries, keep=kept.keep, keep_for=kept.keep_for)
             self._noted(sheets, noted, now)
 
-    def _surveyed(self, token: str) -> int | Absent:
+    def _surveyed(self, token: str) -> int | str:
         if self.floor is not None:
             return self.most_promised
-        self.is_told_by = token or self.is_told_by
-        return Absent.BARE
+        self.told_under = self.told_under or token
+        return self.told_under
 
     def _copy(self, before: int, floor: int, *, now: float) -> Copies:
         self.floor, self.most_promised = max(before, floor), max(self.most_promised, floor)
@@ -103,10 +103,10 @@ class CellServer(Server):
     def _adopted(self, token: str, floor: int, copies: Copies) -> Heeded:
         if self.floor is not None:
             return None
-        if token != self.is_told_by:
+        if token != self.told_under:
             return Absent.BARE
         self.cells = {name: Cell(rank=cell.rank, kept=cell.kept) for name, (cell, _) in copies.items()}
-        self.floor = self.most_promised = floor
+        self.floor, self.most_promised, self.told_under = floor, floor, ""
         return None
 
 
@@ -125,7 +125,7 @@ class DirectCells(DirectLocks):
     def learn(self, name: str, rank: Rank, kept: Kept) -> Command[Heeded]:
         return self._of("learn", name, rank)
 
-    def survey(self, token: str = "") -> Command[int | Absent]:
+    def survey(self, token: str = "") -> Command[int | str]:
         return self._of("survey", token)
 
     def copy(self, floor: int) -> Command[Copies | Absent]:
