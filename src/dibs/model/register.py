@@ -96,6 +96,8 @@ class Cell:
     kept: Kept | None = None
     noted: int = 0
     """The revision up to which it has noted what came with the changes."""
+    era: str = ""
+    """When it was told: the server's is another whenever it has told one that forgot, or was told itself."""
 
 
 EMPTY = Cell()

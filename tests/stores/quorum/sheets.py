@@ -16,10 +16,11 @@ NAME = "~worker:a"
 
 
 def knowing(size: int = 3) -> Hands:
-    """Its servers have forgotten nothing."""
+    """Its servers have forgotten nothing, and it has heard from each of them."""
     made = Hands(size)
-    for server in made.servers:
+    for server, node in zip(made.servers, made.council.nodes, strict=True):
         server.floor = 0
+        node.era = server.era
     return made
 
 
@@ -89,13 +90,17 @@ def forgets(hands: Hands, number: int) -> None:
 
 
 class Peer:
-    """Another process, with its own lines to the same servers."""
+    """Another process, with its own lines to the same servers, which has heard from each of them."""
 
     def __init__(self, hands: Hands, name: str) -> None:
         self._hands = hands
         self.council, self._wire = hands.another()
         self.council.proposer = proposer_of(name)
+        self.answers: list[Outcome] = []
+        """To what it asked last."""
         self.lines = [node.line for node in self.council.nodes if isinstance(node.line, HeldLine)]
+        for server, node in zip(hands.servers, self.council.nodes, strict=True):
+            node.era = server.era
 
     def looks(self) -> list[Outcome]:
         return self._put(self._hands.store.sheets([NAME]).words)
@@ -104,9 +109,9 @@ class Peer:
         return self._put(self._hands.store.amend([change(revision, text)]).words)
 
     def _put(self, words: Sequence[Any]) -> list[Outcome]:
-        answers: list[Outcome] = []
-        self._wire.put(words, answers.append)
-        return answers
+        self.answers = []
+        self._wire.put(words, self.answers.append)
+        return self.answers
 
     def answer(self, *numbers: int) -> None:
         """Let all through on these lines, or on all, until nothing waits there."""

@@ -17,6 +17,7 @@ from dibs.model.quorum import Absent
 from dibs.model.register import NOBODY, Cell, Kept, Rank
 from dibs.model.sheet import Entry, Question
 from dibs.ports.store import Command
+from dibs.stores.quorum.cells import Beaten, Copies
 from dibs.stores.quorum.node import RedisNode
 from dibs.stores.redis.scripts import LINES
 from dibs.testing.simulation.agenda import Agenda
@@ -76,8 +77,8 @@ def _bare(answer: Any) -> Any:
     match answer:
         case Cell():
             return replace(answer, promised=NOBODY)
-        case dict():
-            return {name: _bare(cell) for name, (cell, _) in answer.items()}
+        case Copies():
+            return answer.most_promised, {name: _bare(cell) for name, (cell, _) in answer.sheets.items()}
         case _:
             return answer
 
@@ -95,10 +96,11 @@ def _next(random: Random, step: int) -> Worded:
     entries = tuple((step - 1 + each, Entry(1.0 * each, f"{step}.{each}", ("t",))) for each in range(2))
     text = None if random.random() < 0.1 else f"ü {step}"
     kept = Kept(step, Rank(step, 3), ("1/2",), text, random.choice((None, 9e9)), entries, keep_for=1e11)
+    era = f"{(step - random.choice((0, 0, 0, 40))) // 40} me"
     late = random.choice((inf, inf, FAR, 1.0))
     ways: dict[str, Worded] = {
         "consult": lambda store: store.consult(name),
-        "prepare": lambda store: store.prepare(name, rank, FAR),
+        "prepare": lambda store: store.prepare(name, rank, FAR, era),
         "accept": lambda store: store.accept(name, rank, kept, not_after=late, until=FAR),
         "copy": lambda store: store.copy(step // 40),
         "survey": lambda store: store.survey("me"),
@@ -127,8 +129,8 @@ def test_one_that_has_forgotten_is_told_under_the_token_of_whoever_asked_first(b
     assert both.ask(lambda store: store.adopt("you", 7, copies)) is Absent.BARE
     both.ask(lambda store: store.adopt("me", 7, copies))
     assert both.ask(lambda store: store.consult(NAMES[0])).kept == kept
-    both.ask(lambda store: store.prepare(NAMES[0], Rank(7, 9), FAR))
-    both.ask(lambda store: store.prepare(NAMES[0], Rank(8, 1), FAR))
+    both.ask(lambda store: store.prepare(NAMES[0], Rank(7, 9), FAR, "7 me"))
+    both.ask(lambda store: store.prepare(NAMES[0], Rank(8, 1), FAR, "7 me"))
     assert both.ask(lambda store: store.survey()) == 8
     both.ask(lambda store: store.adopt("me", 9, {NAMES[1]: copies[NAMES[0]]}))
     assert both.ask(lambda store: store.consult(NAMES[1])).kept is None, "it knows all already"
@@ -141,8 +143,8 @@ def test_those_who_tell_it_heed_nothing_any_more_that_was_begun_before(both: Bot
     kept, rank = Kept(5, Rank(5, 3), (), "late", None), Rank(5, 3)
     both.ask(lambda store: store.survey("me"))
     both.ask(lambda store: store.adopt("me", 1, {}))
-    both.ask(lambda store: store.prepare(NAMES[0], rank, FAR))
-    assert both.ask(lambda store: store.copy(6)) == {}
+    both.ask(lambda store: store.prepare(NAMES[0], rank, FAR, "1 me"))
+    assert both.ask(lambda store: store.copy(6)) == Copies(6, {})
     both.ask(lambda store: store.accept(NAMES[0], rank, kept, not_after=inf, until=FAR))
     assert both.ask(lambda store: store.consult(NAMES[0])).kept is None
 
@@ -155,3 +157,12 @@ def test_what_another_version_keeps_is_not_taken_for_nothing(five: Quorum) -> No
             server.ask("HSET", "{dibs:~fence}~registers", NAMES[0], "2\nsomething else")
         with pytest.raises(StoreUnreachable, match="another version of dibs"):
             next(iter(d.worker("a").attempts()))
+
+
+def test_a_promise_is_made_only_to_one_who_has_heard_from_it_since_it_last_told_another(both: Both) -> None:
+    both.ask(lambda store: store.survey("me"))
+    both.ask(lambda store: store.adopt("me", 1, {}))
+    assert both.ask(lambda store: store.consult(NAMES[0])).era == "1 me"
+    both.ask(lambda store: store.copy(2))
+    assert both.ask(lambda store: store.prepare(NAMES[0], Rank(5, 3), FAR, "1 me")) == Beaten(2, "2 me")
+    assert both.ask(lambda store: store.prepare(NAMES[0], Rank(5, 3), FAR, "2 me")).era == "2 me"

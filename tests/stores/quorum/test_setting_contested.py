@@ -71,7 +71,7 @@ def _raise_all(servers: Sequence[CellServer]) -> None:
     """Others are always quicker."""
     for server in servers:
         number = max(10**16, server.most_promised + 10**6)
-        server.execute(("prepare", NAME, Rank(number, 1)), 0.0, bool)
+        server.execute(("prepare", NAME, Rank(number, 1), server.era), 0.0, bool)
 
 
 def _replace_by_many(server: CellServer) -> None:

@@ -24,9 +24,20 @@ _LATE, _KEPT, _CHANGED, _BARE = 4, 6, 10, 11
 
 @value
 class Beaten:
-    """It has promised itself to another, who has this number; or has accepted another's."""
+    """It has promised itself to another, who has this number; or has accepted another's; or is in another era."""
 
     by: int
+    era: str = ""
+
+
+@value
+class Copies:
+    """What one of them knows, for one that has forgotten it."""
+
+    most_promised: int
+    """Its highest number, of any sheet."""
+    sheets: Mapping[str, tuple[Cell, float]]
+    """What was accepted, and until when it is kept."""
 
 
 Heeded = Beaten | Absent | None
@@ -40,8 +51,11 @@ class CellStore(Store, Protocol):
         """What it has accepted."""
         ...
 
-    def prepare(self, name: str, rank: Rank, until: float) -> Command[Cell | Beaten | Absent]:
-        """Heed no lower rank, and tell what was accepted so far; until when it is to know of this, at least."""
+    def prepare(self, name: str, rank: Rank, until: float, era: str) -> Command[Cell | Beaten | Absent]:
+        """Heed no lower rank, and tell what was accepted so far, if it still is in the era that we have heard of.
+
+        Until when it is to know of this, at least.
+        """
         ...
 
     def accept(self, name: str, rank: Rank, kept: Kept, *, not_after: float, until: float) -> Command[Heeded]:
@@ -59,11 +73,11 @@ class CellStore(Store, Protocol):
         """
         ...
 
-    def copy(self, floor: int) -> Command[Mapping[str, tuple[Cell, float]] | Absent]:
-        """Heed no number up to this, and tell of all sheets what was accepted, and until when it is kept."""
+    def copy(self, floor: int) -> Command[Copies | Absent]:
+        """Heed no number up to this, and tell of all sheets what was accepted."""
         ...
 
-    def adopt(self, token: str, floor: int, copies: Mapping[str, tuple[Cell, float]]) -> Command[object]:
+    def adopt(self, token: str, floor: int, sheets: Mapping[str, tuple[Cell, float]]) -> Command[object]:
         """What others have accepted, for one that has forgotten it and still knows the token."""
         ...
 
@@ -78,8 +92,8 @@ class RedisCells(RedisLocks):
     def consult(self, name: str) -> Command[Cell | Absent]:
         return self._of(CONSULT, 1, (name.encode(),), _cell)
 
-    def prepare(self, name: str, rank: Rank, until: float) -> Command[Cell | Beaten | Absent]:
-        return self._of(PREPARE, 2, (name.encode(), *_rank(rank), micros(until)), _cell)
+    def prepare(self, name: str, rank: Rank, until: float, era: str) -> Command[Cell | Beaten | Absent]:
+        return self._of(PREPARE, 2, (name.encode(), *_rank(rank), micros(until), era.encode()), _cell)
 
     def accept(self, name: str, rank: Rank, kept: Kept, *, not_after: float, until: float) -> Command[Heeded]:
         latest = b"" if not_after == inf else micros(not_after)
@@ -98,12 +112,12 @@ class RedisCells(RedisLocks):
     def survey(self, token: str = "") -> Command[int | str]:
         return self._of(SURVEY, 1, (token.encode(),), _surveyed)
 
-    def copy(self, floor: int) -> Command[Mapping[str, tuple[Cell, float]] | Absent]:
+    def copy(self, floor: int) -> Command[Copies | Absent]:
         return self._of(COPY, 2, (b"%d" % floor,), lambda answer: _bare(answer) or _copies(answer[2:]))
 
-    def adopt(self, token: str, floor: int, copies: Mapping[str, tuple[Cell, float]]) -> Command[object]:
+    def adopt(self, token: str, floor: int, sheets: Mapping[str, tuple[Cell, float]]) -> Command[object]:
         words = [token.encode(), b"%d" % floor]
-        for name, (cell, until) in copies.items():
+        for name, (cell, until) in sheets.items():
             text = "" if cell.kept is None else cell.kept.written()
             words += name.encode(), micros(until), *_rank(cell.rank), text.encode()
         return self._of(ADOPT, 2, words, _heeded)
@@ -133,7 +147,7 @@ def _surveyed(answer: Sequence[Any]) -> int | str:
 
 
 def _cell(answer: Sequence[Any]) -> Cell | Beaten | Absent:
-    return _told(answer[2:]) if answer[1] == _KEPT else _no(answer)
+    return _told(answer[3:], answer[2].decode()) if answer[1] == _KEPT else _no(answer)
 
 
 def _heeded(answer: Sequence[Any]) -> Heeded:
@@ -143,14 +157,15 @@ def _heeded(answer: Sequence[Any]) -> Heeded:
 def _no(answer: Sequence[Any]) -> Beaten | Absent:
     if answer[1] == _LATE:
         return Absent.LATE
-    return Beaten(int(answer[2])) if answer[1] == _CHANGED else Absent.BARE
+    return Beaten(int(answer[2]), answer[3].decode()) if answer[1] == _CHANGED else Absent.BARE
 
 
-def _told(words: Sequence[bytes]) -> Cell:
+def _told(words: Sequence[bytes], era: str = "") -> Cell:
     number, proposer, noted, text = words
-    return Cell(NOBODY, Rank(int(number), int(proposer)), kept_of(text.decode()) if text else None, int(noted))
+    return Cell(NOBODY, Rank(int(number), int(proposer)), kept_of(text.decode()) if text else None, int(noted), era)
 
 
-def _copies(words: Sequence[bytes]) -> Mapping[str, tuple[Cell, float]]:
-    found = [words[place : place + 6] for place in range(0, len(words), 6)]
-    return {name.decode(): (_told(told), float(until) / 1e6) for name, until, *told in found}
+def _copies(words: Sequence[bytes]) -> Copies:
+    found = [words[place : place + 6] for place in range(1, len(words), 6)]
+    sheets = {name.decode(): (_told(told), float(until) / 1e6) for name, until, *told in found}
+    return Copies(int(words[0]), sheets)

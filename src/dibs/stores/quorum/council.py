@@ -40,6 +40,8 @@ class Node:
     """The latest that its clock can say, less ours; `None` before its first answer."""
     knows_scripts = is_down = is_naming = is_ripe = False
     waiting, silent_since, probe_at, name_at, restore_at = 0, 0.0, 0.0, 0.0, 0.0
+    era = ""
+    """The last that we have heard of, in which it makes promises for sheets."""
     refusals = 0
     """How often in a row it has said that it does nothing just now."""
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dibs.errors import StoreUnreachable
-from dibs.model.quorum import Absent
 from dibs.model.register import Cell, is_restorable
+from dibs.stores.quorum.cells import Copies
 
 if TYPE_CHECKING:
     from dibs.ports.store import Command
     from dibs.stores.quorum.council import Council, Node
     from dibs.stores.quorum.node import NodeStore
 
-Copies = Mapping[str, tuple[Cell, float]]
 PAUSE, LONGEST = 0.05, 0.5
 """How soon it is tried again, if there are too few to tell; or if some do not answer, who may count as away by then."""
 
@@ -59,9 +57,7 @@ class Restoring:
         return True
 
     def _told(self) -> bool:
-        told: list[Copies] = [
-            each for each in self._answers.values() if not isinstance(each, Absent | StoreUnreachable)
-        ]
+        told = [each for each in self._answers.values() if isinstance(each, Copies)]
         if not self._is_enough(len(told)):
             return False
         self._adopt(told)
@@ -73,11 +69,12 @@ class Restoring:
 
     def _adopt(self, told: list[Copies]) -> None:
         found: dict[str, tuple[Cell, float]] = {}
-        for name, each in (pair for copies in told for pair in copies.items()):
+        for name, each in (pair for copies in told for pair in copies.sheets.items()):
             if name not in found or each[0].rank > found[name][0].rank:
                 found[name] = each
         self._answers = {}
-        command = self._store.adopt(self._token, self._floor, found)
+        floor = max([self._floor, *(copies.most_promised for copies in told)])
+        command = self._store.adopt(self._token, floor, found)
         self._council.ask(self._node, command, lambda _number, _answer: self._end())
 
     def _ask_each(

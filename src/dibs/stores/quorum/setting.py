@@ -114,6 +114,8 @@ class Setting(Ballot):
         posed = self._posed
 
         def told(number: int, answer: Any) -> None:
+            if isinstance(answer, Cell | Beaten):
+                node.era = answer.era
             if posed == self._posed:
                 self.hear(number, answer)
             elif isinstance(answer, Cell):
@@ -163,8 +165,13 @@ class Setting(Ballot):
     def _prepare(self) -> None:
         rank = self._rank = self.council.rank(self._beaten_by)
         until = lasts_until(None, self._time())
+        eras = [node.era for node in self.council.nodes]  # of one moment, before any of them promises
         self._preparing = self._posed + 1
-        self._pose(self.council.present(), lambda _: self.store.prepare(self._name, rank, until), self._weigh_promises)
+
+        def question(node: Node) -> Command[Any]:
+            return self.store.prepare(self._name, rank, until, eras[node.number])
+
+        self._pose(self.council.present(), question, self._weigh_promises)
 
     def _weigh_promises(self) -> None:
         cells = self._cells()

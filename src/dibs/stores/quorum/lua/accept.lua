@@ -1,7 +1,8 @@
 -- Set a sheet, if this very rank was promised, and no other since.
 -- KEYS  registers, lapses
 -- ARGV  name, number, proposer, not after (µs, or ''), until when (µs) it is kept, value
--- gives now (µs) and: bare (it has forgotten) | changed, the number that it has promised itself to | late | kept
+-- gives now (µs) and: bare (it has forgotten) | changed, the number that it has promised itself to, era |
+--       late | kept
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local registers, lapses = unpack(KEYS)
@@ -15,7 +16,7 @@ if not sign then
 end
 local cell = known(name)
 if number <= floor or cell.promised ~= number or cell.to ~= proposer then
-  return {now, CHANGED, text(math.max(floor, cell.promised))}
+  return beaten(cell)
 end
 if ARGV[4] ~= '' and now > tonumber(ARGV[4]) then
   return {now, LATE}

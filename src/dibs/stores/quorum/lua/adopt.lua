@@ -22,6 +22,7 @@ for place = 3, #ARGV, 5 do
     redis.call('ZADD', lapses, lapses_at, name)
   end
 end
+life = ARGV[1]
 sign_with(tonumber(ARGV[2]), tonumber(ARGV[2]))
 redis.call('HDEL', registers, '~')
 return {now, KEPT}

@@ -3,8 +3,8 @@
 --
 --   registers  a hash, name -> format (1); promised: number, proposer; accepted: number, proposer; the revision up to which
 --              what came with the changes was noted; the value, which is for those who ask; a line each.
---              '' -> the floor, up to which no number is heeded, and the highest number that was promised: the sign that
---              none of it was forgotten. '~' -> under which token it is told what it has forgotten: the sign
+--              '' -> the floor, up to which no number is heeded; the highest number that was promised; the token under
+--              which it was told last: the sign that none of it was forgotten. '~' -> under which token it is told what it has forgotten: the sign
 --              that it has not forgotten again since.
 --   lapses     the names by when (µs) they can be dropped
 
@@ -16,14 +16,19 @@ local function text(number) -- .. would round it
 end
 
 local sign = redis.call('HGET', registers, '')
-local floor, most_promised = 0, 0
+local floor, most_promised, life = 0, 0, ''
 if sign then
-  floor, most_promised = string.match(sign, '^(%d+) (%d+)$')
+  floor, most_promised, life = string.match(sign, '^(%d+) (%d+) ?(.*)$')
   floor, most_promised = tonumber(floor), tonumber(most_promised)
 end
 
 local function sign_with(new_floor, number) -- both only rise
-  redis.call('HSET', registers, '', text(math.max(floor, new_floor)) .. ' ' .. text(math.max(most_promised, number)))
+  floor, most_promised = math.max(floor, new_floor), math.max(most_promised, number)
+  redis.call('HSET', registers, '', text(floor) .. ' ' .. text(most_promised) .. ' ' .. life)
+end
+
+local function era() -- another whenever it has told one that forgot, or was told itself
+  return text(floor) .. ' ' .. life
 end
 
 local function is_above(one, by, other, by_other) -- whether the first rank is the higher one
@@ -52,6 +57,10 @@ end
 local function keep(name, cell)
   local ranks = {text(cell.promised) .. ' ' .. text(cell.to), text(cell.accepted) .. ' ' .. text(cell.from)}
   redis.call('HSET', registers, name, table.concat({'1', ranks[1], ranks[2], text(cell.noted), cell.value}, '\n'))
+end
+
+local function beaten(cell)
+  return {now, CHANGED, text(math.max(floor, cell.promised)), era()}
 end
 
 local function told(cell)

@@ -3,7 +3,8 @@
 -- ARGV  name, number, proposer, revision, keep | drop (its history, too), how many entries to keep, for how long (ms), how
 --       many may be new; the revision that each of these came with, in their order; and for each: at (µs), tags (a tab
 --       before each), text
--- gives now (µs) and: bare (it has forgotten) | changed (it has accepted something else) | kept
+-- gives now (µs) and: bare (it has forgotten) | changed (it has accepted something else), the number that it has
+--       promised itself to, era | kept
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local registers, counter, entries, ends = unpack(KEYS)
@@ -29,7 +30,7 @@ if not sign then
 end
 local cell = known(name)
 if cell.accepted ~= tonumber(number) or cell.from ~= tonumber(proposer) then
-  return {now, CHANGED, text(cell.promised)}
+  return beaten(cell)
 end
 if cell.noted < tonumber(revision) then
   if what == 'drop' then

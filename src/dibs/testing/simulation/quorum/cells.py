@@ -12,14 +12,14 @@ from dibs.model.register import EMPTY, Cell, accepted, promised, unnoted
 from dibs.model.sheet import Change
 from dibs.ports.store import Command
 from dibs.stores.direct import DirectLocks
-from dibs.stores.quorum.cells import Beaten, Heeded
+from dibs.stores.quorum.cells import Beaten, Copies, Heeded
 from dibs.testing.simulation.network import Server
 
 if TYPE_CHECKING:
     from dibs.model.asks import Push
     from dibs.model.register import Kept, Rank
 
-Copies = Mapping[str, tuple[Cell, float]]
+Sheets = Mapping[str, tuple[Cell, float]]
 
 
 class CellServer(Server):
@@ -31,20 +31,26 @@ class CellServer(Server):
         self.floor: int | None = None
         """Up to which no number is heeded; `None` if it has forgotten its sheets."""
         self.most_promised = 0
-        self.told_under = ""
+        self.told_under = self.life = ""
+        """The token under which it waits to be told; and that under which it was told last."""
+
+    @property
+    def era(self) -> str:
+        """Another whenever it has told one that forgot, or was told itself."""
+        return f"{self.floor} {self.life}"
 
     def forget(self) -> None:
         super().forget()
         self.sheets.clear()
         self.cells.clear()
-        self.floor, self.most_promised, self.told_under = None, 0, ""
+        self.floor, self.most_promised, self.told_under, self.life = None, 0, "", ""
 
     def execute(self, words: Sequence[Any], now: float, listens: Callable[[str], bool]) -> tuple[Any, Sequence[Push]]:
         match words:
             case ("survey", token):
                 return self._surveyed(token), ()
-            case ("adopt", token, floor, copies):
-                return self._adopted(token, floor, copies), ()
+            case ("adopt", token, floor, sheets):
+                return self._adopted(token, floor, sheets), ()
             case ("consult" | "prepare" | "accept" | "learn" | "copy" as what, *more):
                 if self.floor is None:
                     return Absent.BARE, ()
@@ -53,30 +59,33 @@ class CellServer(Server):
                 return super().execute(words, now, listens)
 
     def _consult(self, _floor: int, name: str, *, now: float) -> Cell:
-        return self.cells.get(name, EMPTY)
+        return replace(self.cells.get(name, EMPTY), era=self.era)
 
-    def _prepare(self, floor: int, name: str, rank: Rank, *, now: float) -> Cell | Beaten:
+    def _prepare(self, floor: int, name: str, rank: Rank, era: str, *, now: float) -> Cell | Beaten:
         before = self.cells.get(name, EMPTY)
         cell = promised(before, rank, floor=floor)
-        if cell is None:
-            return Beaten(max(floor, before.promised.number))
+        if cell is None or era != self.era:
+            return self._beaten(floor, before)
         self.cells[name], self.most_promised = cell, max(self.most_promised, rank.number)
-        return cell
+        return replace(cell, era=self.era)
+
+    def _beaten(self, floor: int, cell: Cell) -> Beaten:
+        return Beaten(max(floor, cell.promised.number), self.era)
 
     def _accept(self, floor: int, name: str, rank: Rank, kept: Kept, not_after: float, *, now: float) -> Heeded:
         before = self.cells.get(name, EMPTY)
         cell = accepted(before, rank, kept, floor=floor)
         if cell is None:
-            return Beaten(max(floor, before.promised.number))
+            return self._beaten(floor, before)
         if now > not_after:
             return Absent.LATE
         self.cells[name] = cell
         return None
 
-    def _learn(self, _floor: int, name: str, rank: Rank, *, now: float) -> Heeded:
+    def _learn(self, floor: int, name: str, rank: Rank, *, now: float) -> Heeded:
         cell = self.cells.get(name, EMPTY)
         if cell.rank != rank or cell.kept is None:
-            return Beaten(cell.promised.number)
+            return self._beaten(floor, cell)
         if cell.noted < cell.kept.revision:
             self._note_unnoted(name, cell, cell.kept, now)
             self.cells[name] = replace(cell, noted=cell.kept.revision)
@@ -98,15 +107,16 @@ class CellServer(Server):
 
     def _copy(self, before: int, floor: int, *, now: float) -> Copies:
         self.floor, self.most_promised = max(before, floor), max(self.most_promised, floor)
-        return {name: (cell, inf) for name, cell in self.cells.items() if cell.kept is not None}
+        sheets = {name: (cell, inf) for name, cell in self.cells.items() if cell.kept is not None}
+        return Copies(self.most_promised, sheets)
 
-    def _adopted(self, token: str, floor: int, copies: Copies) -> Heeded:
+    def _adopted(self, token: str, floor: int, sheets: Sheets) -> Heeded:
         if self.floor is not None:
             return None
         if token != self.told_under:
             return Absent.BARE
-        self.cells = {name: Cell(rank=cell.rank, kept=cell.kept) for name, (cell, _) in copies.items()}
-        self.floor, self.most_promised, self.told_under = floor, floor, ""
+        self.cells = {name: Cell(rank=cell.rank, kept=cell.kept) for name, (cell, _) in sheets.items()}
+        self.floor, self.most_promised, self.told_under, self.life = floor, floor, "", token
         return None
 
 
@@ -116,8 +126,8 @@ class DirectCells(DirectLocks):
     def consult(self, name: str) -> Command[Cell | Absent]:
         return self._of("consult", name)
 
-    def prepare(self, name: str, rank: Rank, until: float) -> Command[Cell | Beaten | Absent]:
-        return self._of("prepare", name, rank)
+    def prepare(self, name: str, rank: Rank, until: float, era: str) -> Command[Cell | Beaten | Absent]:
+        return self._of("prepare", name, rank, era)
 
     def accept(self, name: str, rank: Rank, kept: Kept, *, not_after: float, until: float) -> Command[Heeded]:
         return self._of("accept", name, rank, kept, not_after)
@@ -131,8 +141,8 @@ class DirectCells(DirectLocks):
     def copy(self, floor: int) -> Command[Copies | Absent]:
         return self._of("copy", floor)
 
-    def adopt(self, token: str, floor: int, copies: Copies) -> Command[object]:
-        return self._of("adopt", token, floor, copies)
+    def adopt(self, token: str, floor: int, sheets: Sheets) -> Command[object]:
+        return self._of("adopt", token, floor, sheets)
 
     def _of(self, *words: Any) -> Command[Any]:
         return Command(words, _as_it_is, self._node)
