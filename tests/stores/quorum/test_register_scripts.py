@@ -92,7 +92,7 @@ def both(server: Server) -> Iterator[Both]:
 
 
 def _next(random: Random, step: int) -> Worded:
-    name, rank = random.choice(NAMES), Rank(random.randrange(1, 12), random.choice((1, 2)))
+    name, rank = random.choice(NAMES), Rank(step // 8 + random.randrange(1, 4), random.choice((1, 2)))
     entries = tuple((step - 1 + each, Entry(1.0 * each, f"{step}.{each}", ("t",))) for each in range(2))
     text = None if random.random() < 0.1 else f"ü {step}"
     kept = Kept(step, Rank(step, 3), ("1/2",), text, random.choice((None, 9e9)), entries, keep_for=1e11)
