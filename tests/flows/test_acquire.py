@@ -439,7 +439,7 @@ class TestSilence:
         hold = ann.holds(Request("a", 30.0, wait=5.0))
         assert hold.bar_until == EPOCH + PATIENCE
         scene.play(release(ann.world, ann.desk, hold))
-        assert ann.world.asks("leave") == [Leave("ann-1", EPOCH + PATIENCE)]
+        assert ann.world.asks("leave") == [Leave("ann-1", EPOCH + PATIENCE, channel="ann")]
 
     def test_who_goes_away_from_a_silent_store_owes_a_leave_that_bars_its_asks(
         self, scene: Scene, ann: Process
@@ -520,7 +520,7 @@ class TestRefusal:
         hold = ann.holds(FOR_EVER)
         assert hold.bar_until is None
         scene.play(release(ann.world, ann.desk, hold))
-        assert ann.world.asks("leave") == [Leave("ann-1", None)]
+        assert ann.world.asks("leave") == [Leave("ann-1", None, channel="ann")]
 
     def test_what_was_silence_before_the_refusal_is_still_barred(self, ann: Process) -> None:
         ann.world.know_the_time()

@@ -10,7 +10,7 @@ import pytest
 
 from dibs.errors import LeaseLost
 from dibs.events import Event, Lost, Stumbled
-from dibs.flows.desk import RETRY, Debt, note_debt, owe, tell_loss
+from dibs.flows.desk import RETRY, Debt, Waiting, note_debt, owe, tell_loss
 from dibs.flows.hold import EVICTED, Hold
 from dibs.model.asks import Leave, Push, StillQueued
 from dibs.model.request import Request
@@ -205,6 +205,18 @@ class TestOwing:
         assert (ann.desk.wakes_at, ann.nudges) == (5.0 + RETRY, 1)
         scene.until(5.2)
         assert ann.desk.debts == {}
+
+    @pytest.mark.parametrize(("channel", "wakes"), [("here", [AskAgain()]), ("", [])])
+    def test_who_waits_here_asks_again_when_an_answer_was_lost_that_may_have_told_it_something(
+        self, ann: Process, channel: str, wakes: list[Wake]
+    ) -> None:
+        here, elsewhere = ann.world.listen("ann-2"), ann.world.listen("ann-3")
+        ann.desk.inboxes.update({"ann-2": ref(here), "ann-3": ref(elsewhere)})
+        for name, owner in (("a", "ann-2"), ("b", "ann-3"), ("a", "ann-4")):
+            ann.desk.tickets[owner] = Waiting(name, owner, 30.0, kept_at=0.0)
+        owe(ann.world, ann.desk, "a", Leave("ann-1", channel=channel), ttl=30.0)
+        assert ann.desk.debts == {}
+        assert (here.arrived(), elsewhere.arrived()) == (wakes, [])
 
     def test_a_leave_that_is_not_answered_stays_owed(self, scene: Scene, ann: Process) -> None:
         ann.world.doom("leave", SILENT)

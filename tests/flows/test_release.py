@@ -103,7 +103,7 @@ class TestRelease:
         with pytest.raises(StoreRefused):
             scene.play(release(ann.world, ann.desk, hold))
         assert PATIENCE / 2 < scene.now < PATIENCE
-        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
+        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None, channel="ann")
 
     def test_a_silent_store_is_told_and_the_leave_is_owed(self, scene: Scene, ann: Process) -> None:
         hold = ann.holds(REQUEST)
@@ -111,7 +111,7 @@ class TestRelease:
         with pytest.raises(StoreUnreachable):
             scene.play(release(ann.world, ann.desk, hold))
         assert scene.now == PATIENCE
-        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
+        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None, channel="ann")
         assert hold.is_over
         assert ann.events[1:] == []
 
@@ -160,7 +160,7 @@ class TestRelease:
         scene.until(0.5)
         task.drop()
         assert len(ann.world.asks("leave")) == 1
-        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None)
+        assert ann.desk.debts["ann-1"].leave == Leave("ann-1", None, channel="ann")
         ann.start_keeper()
         assert (scene.server.locks, ann.desk.debts) == ({}, {})
 
@@ -313,7 +313,7 @@ class TestMemos:
         hold = ann.holds(REQUEST)
         hold.memo = Memo("done", EPOCH + 60.0)
         scene.play(release(ann.world, ann.desk, hold))
-        assert ann.world.asks("leave") == [Leave("ann-1", None, hold.memo)]
+        assert ann.world.asks("leave") == [Leave("ann-1", None, hold.memo, channel="ann")]
         assert scene.server.memos["a"] == (hold.memo, EPOCH)
 
     def test_what_was_lost_leaves_nothing_behind(self, scene: Scene, ann: Process) -> None:

@@ -203,6 +203,7 @@ class Bid:
         desk = self._desk
         bar = self._may_land_until or None
         hold = Hold(self._request, self._owner, fence, tenure, now - self.began_at, bar, self._watchers)
+        hold.channel = self._inbox.channel
         if self._bearer is not None:
             hold.bearer = ref(self._bearer, lambda _: desk.abandon(hold))
         desk.enrol(hold)

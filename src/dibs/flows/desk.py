@@ -147,6 +147,19 @@ class Desk:
             hold.lose(EVICTED)
             self.nudge()
 
+    def paid(self, owner: str) -> None:
+        """The store has answered what was owed to it.
+
+        If it was said before, that answer is lost; and with it, perhaps, that the lock is another's of ours by now. So
+        whoever waits for it asks again.
+        """
+        debt = self.debts.pop(owner, None)
+        if debt is None or not debt.leave.channel:
+            return
+        for ticket in list(self.tickets.values()):
+            if ticket.name == debt.name and (inbox := self.inbox(ticket.owner)) is not None:
+                inbox.put(AskAgain())
+
     def ask_again(self) -> None:
         """A connection was lost, and pushes with it perhaps: whoever waits asks again."""
         for owner in list(self.inboxes):
@@ -167,7 +180,7 @@ def owe(world: World, desk: Desk, name: str, leave: Leave, *, ttl: float) -> Non
     holds the lock for one; the store has dropped it by itself.
     """
     note_debt(world, desk, name, leave, ttl=ttl, due_in=RETRY)
-    world.later(desk.store.leave(name, leave), lambda _: desk.debts.pop(leave.owner, None))
+    world.later(desk.store.leave(name, leave), lambda _: desk.paid(leave.owner))
 
 
 def note_debt(

@@ -50,6 +50,8 @@ class Hold:
     """Whether no store stands behind it, as none could be asked, or was to be."""
     policy: Literal["open", "local"] | None
     """By which `on_outage` it was taken, if not from the store that was named."""
+    channel: str
+    """Where its process is told things, if it was asked for here."""
     unfenced_by: str | None = None
     """What has made its fence none to send along."""
     taken_up_at: float | None
@@ -75,6 +77,7 @@ class Hold:
         self._still_to_do = {"end", "tell", "warn"}
         # What every lock is looked at for is its own from the start: by its class it would be found far more slowly.
         self.is_over, self.lost_because, self.memo, self.policy, self.taken_up_at = False, None, None, None, None
+        self.channel = ""
         if request.is_counted:
             self._entries, self._numbers, self._watchers = {0: watchers}, count(1), ()
 

@@ -145,7 +145,7 @@ class Keeper:
 
     def _paid(self, owner: str, _: object) -> None:
         self._note_answer(self._world.now())
-        self._desk.debts.pop(owner, None)
+        self._desk.paid(owner)
 
     def _due_at(self) -> float:
         desk = self._desk

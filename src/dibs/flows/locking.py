@@ -130,7 +130,7 @@ async def release(world: World, desk: Desk, hold: Hold, *, entry: int = 0) -> Le
         tell_loss(desk, hold)  # while whoever leaves is among those to be told
     if hold.request.is_counted and (still_in := hold.leave(entry)) != 0:
         return restate(world, desk, hold) if still_in else None
-    leave = Leave(hold.owner, hold.bar_until, hold.memo)
+    leave = Leave(hold.owner, hold.bar_until, hold.memo, None, hold.channel)
     try:
         if not hold.end():
             return None

@@ -66,12 +66,14 @@ class Leave:
     A `memo` is what to remember of the work that was done; it is kept only if the lease was still ours.
     With a `fence` it is only about the lease that has it: one who has got a part of a lock, and asks again, takes
     back the first part and keeps its ticket, and what it gets the next time.
+    The `channel` is ours: whoever waits there, and gets the lock by this, may be told by the answer instead of a push.
     """
 
     owner: str
     bar_until: float | None = None
     memo: Memo | None = None
     fence: int | None = None
+    channel: str = ""
 
 
 @value

@@ -9,7 +9,7 @@ from weakref import WeakMethod
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.ports.store import Reply
 from dibs.stores.redis.call import SHORTEST, Call
-from dibs.stores.redis.dialogue import Heard
+from dibs.stores.redis.dialogue import Heard, told_with
 from dibs.stores.redis.trunk import Trunk
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class RedisWire:
         self._is_closed = False
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
-        give_up_at = self._now() + within
+        asked_at = self._now()
+        give_up_at = asked_at + within
         if self._is_closed:
             raise self._hung_up()
         if not self._trunk.is_up:
@@ -44,6 +45,8 @@ class RedisWire:
         self._give_back(call)
         if isinstance(reply, StoreUnreachable):
             raise reply
+        for push in told_with(reply.value):
+            self._trunk.ear.deliver(push, asked_at)
         return reply
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:

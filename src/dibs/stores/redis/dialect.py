@@ -53,6 +53,12 @@ REMEMBERED = 1024
 class RedisLocks(RedisJobs):
     """The dialect. Nearly every answer begins with the server's time."""
 
+    tells_by_answer = False
+    """Whether who gives a lock back is told by the answer that it was handed to another of its own process.
+
+    Where one server has it all, to be told by a push takes no longer.
+    """
+
     def __init__(self, keys: Keys, *, node: int = 0) -> None:
         super().__init__(keys, node=node)
         self._wishes = lru_cache(REMEMBERED)(_wish)
@@ -84,11 +90,11 @@ class RedisLocks(RedisJobs):
 
     def leave(self, name: str, ask: Leave) -> Command[LeaveAnswer]:
         bar = b"0" if ask.bar_until is None else b"%d" % ceil(ask.bar_until * MICRO)
-        owner = ask.owner.encode()
+        owner, channel = ask.owner.encode(), ask.channel.encode() if self.tells_by_answer else b""
         if ask.memo is None:
-            words = _LEAVE % (self._keys.of(name), len(owner), owner, len(bar), bar)
+            words = _LEAVE % (self._keys.of(name), len(owner), owner, len(bar), bar, len(channel), channel)
         else:
-            words = self._leave_memo(name, (owner, bar), ask.memo)
+            words = self._leave_memo(name, (owner, bar, channel), ask.memo)
         return Command((words,), said, self._node)
 
     def evict(self, name: str, fence: int) -> Command[EvictAnswer]:
@@ -138,7 +144,7 @@ class RedisLocks(RedisJobs):
 
 _ACQUIRE = ACQUIRE.head(keys=Keys.COUNT, args=6) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
 _ENTER = ENTER.head(keys=Keys.COUNT, args=8) + b"%b" + 3 * b"$%d\r\n%b\r\n" + b"%b"
-_LEAVE = LEAVE.head(keys=Keys.COUNT, args=2) + b"%b" + 2 * b"$%d\r\n%b\r\n"
+_LEAVE = LEAVE.head(keys=Keys.COUNT, args=3) + b"%b" + 3 * b"$%d\r\n%b\r\n"
 
 
 def _wish(ttl: float, queue: bool, channel: str, who: str, purpose: str) -> bytes:  # noqa: FBT001 - as the script has them

@@ -50,6 +50,22 @@ FORBIDDEN_IN_SCRIPTS = ("ACL failure in script", "user executing the script can'
 
 
 LOAD_ALL = b"".join(script.load for script in ALL)
+RELEASED = 7
+
+
+def told_with(said: Any) -> Sequence[Push]:
+    """Whom of this process a lock was handed to that it has just given back, where that comes with the answer."""
+    if type(said) is list and len(said) > 2 and said[1] == RELEASED and type(said[2]) is list:  # noqa: PLR2004
+        return [push for words in said[2] if isinstance(words, bytes) and (push := _push("", words)) is not None]
+    return ()
+
+
+def _push(channel: str, words: bytes) -> Push | None:
+    match words.decode(errors="replace").split(" "):
+        case [("handed" | "evicted" | "woken") as kind, owner, fence] if fence.isdecimal():
+            return Push(channel, owner, int(fence), kind)
+        case _:
+            return None
 
 
 def outcome(server: str, said: Any) -> Reply | StoreUnreachable:
@@ -133,8 +149,10 @@ class Dialogue:
             is_told = self._is_told_only or type(said) is PushNotification
             if is_told and said[0] != b"subscribe":
                 self._told(said, self.pending[len(answers) - 1][1] if answers else self._answered_at)
-            else:
-                answers.append(said)
+                continue
+            for push in told_with(said):
+                self._ear.deliver(push, self.pending[len(answers)][1])
+            answers.append(said)
         return answers
 
     def answer(self, answers: Iterable[Any]) -> None:
@@ -160,14 +178,7 @@ class Dialogue:
 
     def _told(self, said: Any, asked_at: float) -> None:
         match said:
-            case [b"message", channel, message]:
-                self._deliver(channel.decode(), message.decode(errors="replace"), asked_at)
-            case _:
-                pass
-
-    def _deliver(self, channel: str, message: str, asked_at: float) -> None:
-        match message.split(" "):
-            case [("handed" | "evicted" | "woken") as kind, owner, fence] if fence.isdecimal():
-                self._ear.deliver(Push(channel, owner, int(fence), kind), asked_at)
+            case [b"message", channel, message] if (push := _push(channel.decode(), message)) is not None:
+                self._ear.deliver(push, asked_at)
             case _:
                 pass

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.model.asks import Busy, Hindrance
+from dibs.model.asks import Busy, Hindrance, Leave
 from dibs.ports.store import Command, Reply
 from dibs.stores.memory.server import BLANK, MemoryServer
 
@@ -48,20 +48,30 @@ class Server(MemoryServer):
         self.agenda, self.rate, self.offset = agenda, rate, offset
         self.stalled_until = 0.0
         self.listeners: dict[str, Line] = {}
+        self.tells_by_answer = False
+        """Whether one who gives a lock back is told by the answer that it is another of its process now."""
         self.witness: Witness | None = None
 
     def clock(self) -> float:
         """What its own clock says."""
         return self.offset + self.agenda.now * self.rate
 
-    def carry_out(self, words: Sequence[Any]) -> Reply:
-        """Do one command, and tell whom it concerns."""
+    def carry_out(self, words: Sequence[Any]) -> tuple[Reply, Sequence[Push]]:
+        """Do one command, and tell whom it concerns: by pushes, or together with the answer."""
         at = self.clock()
         answer, pushes = self.execute(words, at, self.listeners.__contains__)
+        near = self._hears_the_answer(words)
         for push in pushes:
-            if (line := self.listeners.get(push.channel)) is not None:
+            if push.channel != near and (line := self.listeners.get(push.channel)) is not None:
                 line.bring(push)
-        return Reply(answer, at)
+        return Reply(answer, at), [push for push in pushes if push.channel == near]
+
+    def _hears_the_answer(self, words: Sequence[Any]) -> str | None:
+        match words:
+            case ("ask", _, Leave(channel=channel)) if self.tells_by_answer and channel:
+                return channel
+            case _:
+                return None
 
     def turn(self, name: str, ask: Ask, now: float) -> Answer:
         """One ask about one lock, under the referee's eyes."""
@@ -203,10 +213,11 @@ class Line:
             return
         if message.is_refused:
             outcome: Reply | StoreUnreachable = StoreRefused("sim://", after=0.0, why="refused")
+            told: Sequence[Push] = ()
         else:
-            outcome = server.carry_out(message.command.words)
+            outcome, told = server.carry_out(message.command.words)
         if message.generation == self._generation:
-            self._back(self._hear_reply, message, outcome)
+            self._back(self._hear_reply, message, outcome, told)
 
     def _back(self, call: Callable[..., object], *args: Any) -> None:
         if self.weather.lost and self._random.random() < self.weather.lost:
@@ -214,9 +225,11 @@ class Line:
         self._heard_until = max(self._heard_until, self._agenda.now + self.weather.delay(self._random))
         self._agenda.at(self._heard_until, self._client.run, self._lane, call, *args)
 
-    def _hear_reply(self, message: Message, outcome: Reply | StoreUnreachable) -> None:
+    def _hear_reply(self, message: Message, outcome: Reply | StoreUnreachable, told: Sequence[Push]) -> None:
         if message not in self._open:
             return
+        for push in told:
+            self._client.hear_push(push, message.asked_at)
         self._open.remove(message)
         if isinstance(outcome, Reply):
             self.answered_at = max(self.answered_at, message.asked_at)

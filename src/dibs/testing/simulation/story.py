@@ -76,6 +76,7 @@ class _Story:
         self._kinds = random.choice(KINDS)
         fate = random.random()
         self._is_for_errands, self._is_for_leaders = fate < 0.1, fate > 0.9
+        self._server.tells_by_answer = 10 * fate % 1 < 0.5
         self._to_begin = 0
         self._has_healed = False
 

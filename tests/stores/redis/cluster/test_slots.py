@@ -8,10 +8,14 @@ import pytest
 
 import dibs
 from dibs import ConfigError
+from dibs.events import JoinedQueue
 from dibs.stores.redis.cluster.keys import ClusterKeys
 from dibs.stores.redis.cluster.place import place_of
 from dibs.stores.redis.cluster.slots import SLOTS, slot_of, tags
+from dibs.testing.contract.faces import Started
 from tests.servers.cluster import Cluster
+from tests.stores.redis.cluster.guild import Guild
+from tests.stores.redis.faults.party import NAME
 
 NAMES = ["a", "orders:{42}", "orders:{42}:7", "a{b", "zürich", "x" * 200, "{shop}"]
 
@@ -77,7 +81,38 @@ def test_a_slot_that_others_have_noted_is_not_noted_again(cluster: Cluster) -> N
     assert lock_all_of_them() == 1, "before it has heard of the others"
 
 
+def test_a_lock_that_goes_round_in_one_process_is_told_to_no_other_server(guild: Guild, cluster: Cluster) -> None:
+    face = guild.join(cluster.url)
+
+    async def scene() -> None:
+        mine = await face.acquire(NAME)
+
+        async def wait() -> None:
+            await face.release(await face.acquire(NAME, wait=20))
+
+        waiters = list[Started]()
+        for number in range(3):
+            waiters.append(face.start(wait()))
+            await face.seen(JoinedQueue, times=number + 1)
+        await face.release(mine)
+        for waiter in waiters:
+            await waiter.finish()
+
+    before = published(cluster)
+    face.play(scene())
+    assert published(cluster) == before
+
+
+def published(cluster: Cluster) -> int:
+    """How often something was pushed, which all servers of a cluster get to hear of."""
+    return _calls(cluster, "publish")
+
+
 def noted(cluster: Cluster) -> int:
     """How often a server was told that there are locks in a slot."""
+    return _calls(cluster, "sadd")
+
+
+def _calls(cluster: Cluster, command: str) -> int:
     stats = [master.ask("INFO", "commandstats") for master in cluster.masters()]
-    return sum(int(calls) for each in stats for calls in re.findall(r"cmdstat_sadd:calls=(\d+)", each))
+    return sum(int(calls) for each in stats for calls in re.findall(rf"cmdstat_{command}:calls=(\d+)", each))

@@ -58,6 +58,8 @@ class Listing:
 class ClusterLocks(RedisLocks):
     """The dialect."""
 
+    tells_by_answer = True  # a push would go to every server of the cluster
+
     def __init__(self, keys: ClusterKeys, *, node: int = 0) -> None:
         super().__init__(keys, node=node)
         self._slots = keys

@@ -1,8 +1,10 @@
 -- Remove every trace of an owner: a ticket is left, a lease released, and handed to whoever is next.
 -- KEYS  lock, line, tickets, expiries, bars, holders, leases, counter, index; and memo, if there is one to be kept
--- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0);
+-- ARGV  owner, until when (µs) an ask of that owner that is still on its way is to be refused (or 0),
+--       the channel of whoever hears the answer;
 --       and of a memo: until when (ms) it is kept, and its text
--- gives now (µs) and: released | left | gone; the most common is released alone
+-- gives now (µs) and: released | left | gone, and a list of what would have been pushed to that channel;
+--       the most common is released alone
 local lock, line, tickets, expiries, bars, holders, leases, counter, index, memo = unpack(KEYS)
 local owner, bar_until = ARGV[1], tonumber(ARGV[2])
 
@@ -51,9 +53,9 @@ elseif value == '' and vacate(owner) then -- of what we keep beside the hash a p
   find()
 end
 if answer == RELEASED and memo then
-  redis.call('SET', memo, text(now) .. '\n' .. ARGV[4], 'PXAT', ARGV[3])
+  redis.call('SET', memo, text(now) .. '\n' .. ARGV[5], 'PXAT', ARGV[4])
 end
-serve()
+local _, told = serve(nil, nil, ARGV[3])
 settle()
 if is_free() then
   if was_text then
@@ -61,4 +63,4 @@ if is_free() then
   end
   close()
 end
-return {now, answer}
+return {now, answer, told}
