@@ -6,6 +6,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,38 @@ def test_a_file_that_somebody_keeps_locked_is_waited_for_and_then_refused(file: 
     other.execute("ROLLBACK")
     other.close()
     database.transact(raise_fence, WRITE, LONG)
+
+
+def test_to_open_a_file_that_is_ready_waits_for_no_write(file: Path, database: Database, alone: Alone) -> None:
+    database.transact(raise_fence, WRITE, LONG)
+    late = Database(Location(file), alone.listens, alone.note)
+
+    def see(db: sqlite3.Connection) -> int:
+        raise_fence(db)
+        return late.transact(fence, READ, 0.0)
+
+    assert database.transact(see, WRITE, LONG) == 1  # what is not committed is not seen, and keeps nobody out
+    late.close()
+
+
+def test_a_file_that_another_makes_in_the_middle_of_a_look_is_not_taken_for_a_strangers(
+    file: Path, database: Database, alone: Alone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Database(Location(file), alone.listens, alone.note)
+    others = iter([other])
+
+    class Watched(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+            if "sqlite_master" in statement:  # it was seen already whose it is
+                for between in others:
+                    with suppress(StoreRefused):
+                        between.transact(raise_fence, WRITE, 0.0)
+            return super().execute(statement, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
+    made = database.transact(raise_fence, WRITE, LONG)
+    assert other.transact(raise_fence, WRITE, LONG) == made + 1
+    other.close()
 
 
 def test_a_wait_that_is_over_already_gets_one_try(database: Database) -> None:

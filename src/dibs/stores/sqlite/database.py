@@ -15,7 +15,7 @@ from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.stores.sqlite.boot import boot_id
 from dibs.stores.sqlite.file import File
 from dibs.stores.sqlite.gate import Gate, InUse
-from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, prepare, refuse_foreign
+from dibs.stores.sqlite.schema import PAGE_SIZE, Unfit, is_ready, prepare
 from dibs.stores.sqlite.troubles import code, meaning
 
 if TYPE_CHECKING:
@@ -171,7 +171,11 @@ class Database:
         return db
 
     def _make_ready(self, db: sqlite3.Connection) -> None:
-        refuse_foreign(db)  # before anything is changed in it
+        # One look at one moment, before anything is changed in it. A reader waits for nobody: were each to ask for a
+        # write, one who opens the file could fail to get a turn for as long as others go from write to write.
+        db.execute("BEGIN")
+        has_all = is_ready(db, self.boot)
+        db.execute("COMMIT")
         self._file.make_private()
         db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
         [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -181,9 +185,10 @@ class Database:
         db.execute("PRAGMA journal_size_limit = 0")  # cut off what was brought home, or it would look long for ever
         # What a power cut takes back, the next boot would drop anyway: all but the last memos and counts.
         db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("BEGIN IMMEDIATE")
-        prepare(db, self.boot, self._listens)
-        db.execute("COMMIT")
+        if not has_all:
+            db.execute("BEGIN IMMEDIATE")
+            prepare(db, self.boot, self._listens)
+            db.execute("COMMIT")
 
     def _refuse_replaced(self) -> None:
         """A file that was deleted can still be written to, but nobody else would ever see it. So look now and then.

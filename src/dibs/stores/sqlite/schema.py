@@ -157,9 +157,14 @@ class Unfit(Exception):
         super().__init__(why)
 
 
+def is_ready(db: sqlite3.Connection, boot: str) -> bool:
+    """Within a transaction: whether nothing is left to prepare; `Unfit` if the file is somebody else's."""
+    return _is_ours(db) and db.execute("SELECT format, boot FROM store").fetchone() == (FORMAT, boot)
+
+
 def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -> None:
     """Within a write transaction: make the tables or bring them up to date, and drop what an earlier boot left."""
-    if not refuse_foreign(db):
+    if not _is_ours(db):
         _create(db, boot)
     row = db.execute("SELECT format, boot FROM store").fetchone()
     if row is None:
@@ -173,8 +178,11 @@ def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -
         _begin_anew(db, boot, listens)
 
 
-def refuse_foreign(db: sqlite3.Connection) -> bool:
-    """Whether the file is one of ours, and not empty either; `Unfit` if it is somebody else's."""
+def _is_ours(db: sqlite3.Connection) -> bool:
+    """Whether the file is one of ours, and not empty either; `Unfit` if it is somebody else's.
+
+    Only within a transaction: between two looks, another process could make it one of ours.
+    """
     [application_id] = db.execute("PRAGMA application_id").fetchone()
     [tables] = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application_id != APPLICATION_ID and tables:
