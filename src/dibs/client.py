@@ -99,9 +99,7 @@ class Dibs(
 
     async def aclose(self) -> None:
         """Hang up. Leases still in use are lost now and free when their TTL is over."""
-        from asyncio import to_thread  # noqa: PLC0415 - see Engine.aio
-
-        await to_thread(self._engine.close)
+        await self._engine.aclose()
 
     def __enter__(self) -> Self:
         return self

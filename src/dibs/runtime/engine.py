@@ -112,6 +112,12 @@ class Engine:
             tell_loss(self.desk, hold)
         self._hang_up()
 
+    async def aclose(self) -> None:
+        """The same, while the event loop goes on."""
+        from dibs.stores.aside import aside  # noqa: PLC0415 - see _first_running_loop
+
+        await aside(self.close)
+
     def close_at_exit(self) -> None:
         """The interpreter ends, and with it all work: what is still held is given back."""
         if not self._begins_to_close():

@@ -80,9 +80,9 @@ class Farewell(Generic[T]):
     async def await_it(self) -> None:
         """Wait until the callback for the end has returned."""
         if not self._is_said.is_set():
-            from asyncio import to_thread  # noqa: PLC0415 - see Engine.aio
+            from dibs.stores.aside import aside  # noqa: PLC0415 - see Engine.aio
 
-            await to_thread(self._is_said.wait)
+            await aside(self._is_said.wait)
 
     def _stumble(self, what: str, error: Exception) -> None:
         self._engine.tell(Stumbled(f"telling that a term of {self._name!r} {what}", repr(error)))

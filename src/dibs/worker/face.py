@@ -124,9 +124,8 @@ class Worker:
 
     async def aclose(self) -> None:
         """Hang up, if the worker has a client of its own; else its client does that."""
-        from asyncio import to_thread  # noqa: PLC0415 - see Engine.aio
-
-        await to_thread(self.close)
+        if self._owned is not None:
+            await self._owned.aclose()
 
     def __enter__(self) -> Self:
         return self

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from weakref import finalize
 
 from dibs.errors import ClientClosed, ConfigError, StoreRefused
+from dibs.stores.aside import aside
 from dibs.stores.embedded.location import Folder
 from dibs.stores.embedded.server import ServerLease
-from dibs.stores.redis.aside import aside
 from dibs.stores.redis.endpoint import Endpoint
 
 if TYPE_CHECKING:
