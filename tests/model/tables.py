@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from dibs.model.asks import Acquire, Answer, Ask, Granted, Memo, Push, Queued
 from dibs.model.lock import LockState
-from dibs.model.table import Moment, turn
+from dibs.model.succession import Moment
+from dibs.model.table import turn
 
 NOW = 1_000.0
 TTL = 30.0

@@ -24,7 +24,8 @@ from dibs.model.asks import (
     StillQueued,
 )
 from dibs.model.lock import LockState
-from dibs.model.table import Moment, Turn, turn_all
+from dibs.model.succession import Moment
+from dibs.model.table import Turn, turn_all
 from dibs.model.views import view
 from tests.model.tables import FENCE, NOW, TTL, Table, acquire, handed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dibs.model.asks import CROWD, Busy, Granted, KeepAlive, Leave, Push, Queued, Said
-from dibs.model.table import Moment
+from dibs.model.succession import Moment
 from tests.model.tables import FENCE, TTL, Table, acquire
 
 

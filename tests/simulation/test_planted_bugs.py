@@ -50,7 +50,7 @@ PLANTS = [
     ),
     Plant(
         "readers pass a writer who waits",
-        "dibs.model.table",
+        "dibs.model.succession",
         (
             (
                 "if not lock.has_room(ticket.room):\n            break",
@@ -137,7 +137,7 @@ PLANTS = [
     ),
     Plant(
         "a newcomer is served before the queue",
-        "dibs.model.table",
+        "dibs.model.succession",
         (
             (
                 "for ticket in lock.queue:\n        if ticket.owner != asker",

@@ -79,6 +79,34 @@ class LockState:
         """The owner's place in the queue."""
         return next((ticket for ticket in self.queue if ticket.owner == owner), None)
 
+    def entered(self, ticket: Ticket, fence: int, now: float) -> LockState:
+        """The state once the one with this ticket was let in."""
+        holder = Holder(
+            ticket.owner,
+            fence,
+            ticket.ttl,
+            now,
+            now + ticket.ttl,
+            ticket.channel,
+            ticket.who,
+            ticket.purpose,
+            ticket.room,
+            ticket.depth,
+        )
+        return LockState((*self.holders, holder), self.queue_without(ticket.owner), self.barred)
+
+    def changed(self, changed: Holder) -> LockState:
+        """The state with one of its holders as it is now."""
+        holders = tuple(changed if holder.owner == changed.owner else holder for holder in self.holders)
+        return LockState(holders, self.queue, self.barred)
+
+    def queue_without(self, owner: str) -> tuple[Ticket, ...]:
+        """The queue, should this owner leave it."""
+        queue = self.queue
+        if len(queue) == 1:  # by far the most common: the asker's own ticket, served at once
+            return () if queue[0].owner == owner else queue
+        return tuple(ticket for ticket in queue if ticket.owner != owner)
+
     def at(self, now: float) -> LockState:
         """The state without what has expired by now."""
         holders, queue, barred = self.holders, self.queue, self.barred

@@ -54,23 +54,12 @@ from dibs.model.asks import (
     Said,
     StillQueued,
 )
-from dibs.model.fence import next_fence
 from dibs.model.lock import Holder, LockState, Ticket, held
+from dibs.model.succession import Moment, serve, wake
 from dibs.model.value import value
 
 MOST_WAITERS = 10_000
 """A longer queue than this serves nobody: further askers are told that the lock is busy."""
-
-
-@value
-class Moment:
-    """What a turn needs to know beside the lock: the store's clock, its fence counter, who listens."""
-
-    now: float
-    last_fence: int
-    listens: Callable[[str], bool]
-    hands_over: bool = True
-    """Whether this store decides alone; else it has one vote of several."""
 
 
 @value
@@ -92,9 +81,11 @@ def turn(before: LockState, ask: Ask, moment: Moment) -> Turn:
     done = _cell(lock, ask, now)(lock, ask, now)
     asker = getattr(ask, "owner", None) if done.answer is None else None
     if moment.hands_over:
-        lock, last_fence, pushes = _serve(done, asker, moment)
+        lock, last_fence, told = serve(done.lock, asker, moment, raised=done.raised)
     else:
-        lock, last_fence, pushes = _wake(done, ask if asker and isinstance(ask, Acquire) else None, moment)
+        mine = ask if asker and isinstance(ask, Acquire) else None
+        lock, last_fence, told = wake(done.lock, mine, moment, raised=done.raised)
+    pushes = (*done.pushes, *told)
     if done.answer is not None:
         return Turn(lock, last_fence, done.answer, pushes, done.memo)
     lock, answer = _found(lock, ask, now)
@@ -125,64 +116,6 @@ def _cell(lock: LockState, ask: Ask, now: float) -> _Cell:
     return cells.mine if mine is not None else cells.theirs
 
 
-def _serve(done: _Done, asker: str | None, moment: Moment) -> tuple[LockState, int, tuple[Push, ...]]:
-    """Let the first live tickets in, as far as there is room; tell their processes, unless it is the one who asks."""
-    lock, last, pushes = done.lock, moment.last_fence + done.raised, done.pushes
-    for ticket in lock.queue:
-        if ticket.owner != asker and not moment.listens(ticket.channel):
-            continue
-        if not lock.has_room(ticket.room):
-            break
-        last = next_fence(last=last, now=moment.now, seen=ticket.seen)
-        lock = _entered(lock, ticket, last, moment.now)
-        if ticket.owner != asker:
-            pushes = (*pushes, Push(ticket.channel, ticket.owner, last, "handed"))
-    return lock, last, pushes
-
-
-def _wake(done: _Done, ask: Acquire | None, moment: Moment) -> tuple[LockState, int, tuple[Push, ...]]:
-    """Let in whoever asks, if there is room and nobody live stands before it who needs more; wake who would fit."""
-    lock, last, fitting = done.lock, moment.last_fence + done.raised, list[Ticket]()
-    mine = None if ask is None else lock.held_by(ask.owner)
-    if ask is not None and mine is not None and mine.fence <= ask.seen:  # another ask: what the last one got is void
-        last = next_fence(last=last, now=moment.now, seen=ask.seen)
-        lock = _with(lock, mine._replace(fence=last))
-    for ticket in lock.queue:
-        if ask is not None and ticket.owner == ask.owner:
-            if lock.has_room(ticket.room):
-                last = next_fence(last=last, now=moment.now, seen=ask.seen)
-                lock = _entered(lock, ticket, last, moment.now)
-            break
-        if lock.has_room(ticket.room):
-            fitting.append(ticket)
-        elif moment.listens(ticket.channel):
-            break
-    woken, foreseen = list[Push](), lock
-    for ticket in fitting:
-        if not foreseen.has_room(ticket.room):
-            break
-        if moment.listens(ticket.channel):
-            woken.append(Push(ticket.channel, ticket.owner, 0, "woken"))
-            foreseen = _entered(foreseen, ticket, 0, moment.now)
-    return lock, last, (*done.pushes, *woken)
-
-
-def _entered(lock: LockState, ticket: Ticket, fence: int, now: float) -> LockState:
-    holder = Holder(
-        ticket.owner,
-        fence,
-        ticket.ttl,
-        now,
-        now + ticket.ttl,
-        ticket.channel,
-        ticket.who,
-        ticket.purpose,
-        ticket.room,
-        ticket.depth,
-    )
-    return LockState((*lock.holders, holder), _without(lock.queue, ticket.owner), lock.barred)
-
-
 def _found(lock: LockState, ask: Ask, now: float) -> tuple[LockState, Answer]:
     """The answer to one who wants the lock: read off where the turn has left it."""
     first, owner = lock.holder, getattr(ask, "owner", "")
@@ -191,7 +124,7 @@ def _found(lock: LockState, ask: Ask, now: float) -> tuple[LockState, Answer]:
     if (mine := lock.held_by(owner)) is not None:
         return lock, Granted(mine.fence)
     if isinstance(ask, Acquire) and (not ask.queue or lock.ticket(owner) is None):
-        lock = LockState(lock.holders, _without(lock.queue, owner), lock.barred)
+        lock = LockState(lock.holders, lock.queue_without(owner), lock.barred)
         return lock, Busy(held(first, now), len(lock.queue))
     # Where it stands, and when to ask again: should all ahead of it die, it is the one to notice.
     position = next(position for position, ticket in enumerate(lock.queue) if ticket.owner == owner)
@@ -232,23 +165,18 @@ def _refresh(lock: LockState, ask: Acquire | KeepAlive, now: float) -> _Done:
 
 
 def _prolong(lock: LockState, ask: Acquire | KeepAlive, now: float) -> _Done:
-    return _Done(_with(lock, _mine(lock, ask).until(now + ask.ttl)))
+    return _Done(lock.changed(_mine(lock, ask).until(now + ask.ttl)))
 
 
 def _renew(lock: LockState, ask: Renew, now: float) -> _Done:
     mine = _mine(lock, ask)
     if mine.fence != ask.fence:
         return _Done(lock, Said.GONE)
-    return _Done(_with(lock, mine.until(now + ask.ttl)._replace(depth=ask.depth)), Said.KEPT)
+    return _Done(lock.changed(mine.until(now + ask.ttl)._replace(depth=ask.depth)), Said.KEPT)
 
 
 def _mine(lock: LockState, ask: Acquire | KeepAlive | Renew) -> Holder:
     return cast("Holder", lock.held_by(ask.owner))
-
-
-def _with(lock: LockState, changed: Holder) -> LockState:
-    holders = tuple(changed if holder.owner == changed.owner else holder for holder in lock.holders)
-    return LockState(holders, lock.queue, lock.barred)
 
 
 def _refuse(lock: LockState, ask: Acquire, now: float) -> _Done:
@@ -260,7 +188,7 @@ def _gone(lock: LockState, ask: Ask, now: float) -> _Done:
 
 
 def _forget(lock: LockState, ask: Leave, now: float) -> _Done:
-    queue = _without(lock.queue, ask.owner)
+    queue = lock.queue_without(ask.owner)
     answer = Said.GONE if len(queue) == len(lock.queue) else Said.LEFT
     return _Done(_bar(LockState(lock.holders, queue, lock.barred), ask, now), answer)
 
@@ -283,12 +211,6 @@ def _evict(lock: LockState, ask: Evict, now: float) -> _Done:
     others = tuple(holder for holder in lock.holders if holder is not found)
     loss = Push(found.channel, found.owner, found.fence, "evicted")
     return _Done(replace(lock, holders=others), Said.EVICTED, (loss,), raised=1)
-
-
-def _without(queue: tuple[Ticket, ...], owner: str) -> tuple[Ticket, ...]:
-    if len(queue) == 1:  # by far the most common: the asker's own ticket, served at once
-        return () if queue[0].owner == owner else queue
-    return tuple(ticket for ticket in queue if ticket.owner != owner)
 
 
 _Cell = Callable[[LockState, Any, float], _Done]

@@ -10,7 +10,8 @@ from dibs.model.asks import Granted, Hindrance, Recalled
 from dibs.model.counts import MOST_NAMES, OTHERS, Count
 from dibs.model.fence import next_fence
 from dibs.model.lock import LockState
-from dibs.model.table import Moment, Turn, turn, turn_all
+from dibs.model.succession import Moment
+from dibs.model.table import Turn, turn, turn_all
 from dibs.model.views import view
 from dibs.stores.memory.sheets import Sheets
 
