@@ -15,9 +15,10 @@ from dibs.ports.world import Outcome
 from dibs.stores.direct import DirectLocks
 from dibs.testing.simulation.agenda import Agenda, Cancelled
 from dibs.testing.simulation.network import Server
-from dibs.testing.simulation.process import Process, SimWorld
+from dibs.testing.simulation.process import Process
 from dibs.testing.simulation.story import Verdicts
 from dibs.testing.simulation.weather import draw
+from dibs.testing.simulation.world import SimWorld
 
 COPIES = 3
 MAJORITY = 2

@@ -14,7 +14,7 @@ from dibs.flows.shift import Shift
 from dibs.model.rota import Ending
 from dibs.ports.world import AskAgain
 from dibs.testing.simulation.agenda import Cancelled
-from dibs.testing.simulation.process import SimInbox, SimWorld
+from dibs.testing.simulation.world import SimInbox, SimWorld
 
 if TYPE_CHECKING:
     from dibs.model.record import Outcome

@@ -12,8 +12,9 @@ from dibs.stores.quorum.council import NODE_PATIENCE, Council, Node
 from dibs.stores.quorum.dialect import QuorumLocks
 from dibs.stores.quorum.line import QuorumWire
 from dibs.testing.simulation.network import Heard, Line, Server
-from dibs.testing.simulation.process import Process, SimWorld
+from dibs.testing.simulation.process import Process
 from dibs.testing.simulation.quorum.node import DirectNode
+from dibs.testing.simulation.world import SimWorld
 
 if TYPE_CHECKING:
     from dibs.errors import StoreUnreachable
