@@ -8,7 +8,6 @@ import pytest
 
 import dibs
 from dibs import StoreUnreachable
-from dibs.events import Acquired, JoinedQueue, Lost
 from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.chaos.resource import Resource
@@ -16,6 +15,7 @@ from tests.servers.cluster import Cluster
 from tests.servers.server import Server
 from tests.stores.redis.cluster.guild import Guild
 from tests.stores.redis.faults.party import NAME
+from tests.stores.redis.seconded import is_handed_it_when_replicas_know, take_turns_through
 from tests.stores.redis.sentinel.household import meanwhile
 
 TTL = 2.0
@@ -89,21 +89,8 @@ def test_a_lease_of_a_master_whose_replica_stands_still_is_lost_in_time_and_no_o
 @pytest.mark.thorough
 def test_who_is_handed_a_lock_has_it_when_the_replica_does(guild: Guild, cluster: Cluster) -> None:
     holder, waiter = guild.join(cluster.url), guild.join(strict(cluster))
-    master = cluster.master_of(guild.key())
-
-    async def scene() -> None:
-        lease = await guild.enter(holder, ttl=30)
-        waiting = waiter.start(guild.visit(waiter, ttl=30, wait=15))
-        await waiter.seen(JoinedQueue)
-        cluster.copies_nothing(master)
-        await guild.leave(holder, lease)
-        await waiter.happened(so(lambda: bool(master.ask("EXISTS", guild.key()))))
-        assert not waiter.diary.of(Acquired), "its replica does not know of it"
-        cluster.heal(master)
-        with ends_within(2 * SOON):
-            await waiting.finish()
-
-    guild.play(scene())
+    master, soon = cluster.master_of(guild.key()), 2 * SOON
+    guild.play(is_handed_it_when_replicas_know(guild, cluster, master, holder=holder, waiter=waiter, within=soon))
     guild.leaves_nothing_on(cluster)
 
 
@@ -137,33 +124,13 @@ def test_a_master_that_was_replaced_grants_nothing_to_those_who_hear_of_it_alone
 def test_no_grant_is_forgotten_by_a_failover_and_fences_never_fall(
     guild: Guild, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Many take turns while the master dies; a resource of its own looks at each fence."""
     faces = [guild.join(strict(cluster)) for _ in range(3)]
-    master, is_over = cluster.master_of(guild.key()), so(lambda: False)
-    resource = Resource(tmp_path / "resource")
+    master, resource = cluster.master_of(guild.key()), Resource(tmp_path / "resource")
 
-    async def take_turns(number: int) -> None:
-        face = faces[number]
-        while not is_over.is_set():
-            lease = await guild.enter(face, ttl=TTL, wait=20)
-            resource.write(lease.fence, str(number))
-            guild.witness.leaves(lease)
-            try:
-                await face.release(lease)
-            except StoreUnreachable:
-                assert not face.diary.of(Lost)
-
-    async def scene() -> None:
-        turns = [face.start(take_turns(number)) for number, face in enumerate(faces)]
-        await faces[0].happened(so(lambda: resource.contents().accepted > 50))
+    def fail_over() -> None:
         master.kill()
-        await meanwhile(faces[0], lambda: cluster.next_master(master, guild.key()))
-        accepted = resource.contents().accepted
+        cluster.next_master(master, guild.key())
         master.start()  # as the replica that is missing
-        await faces[0].happened(so(lambda: resource.contents().accepted > accepted + 20))
-        is_over.set()
-        for turn in turns:
-            await turn.finish()
 
-    guild.play(scene())
+    guild.play(take_turns_through(guild, faces, resource, fail_over, ttl=TTL))
     assert resource.contents().refused == 0

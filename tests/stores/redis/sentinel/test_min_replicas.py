@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import dibs
 from dibs import StoreUnreachable
-from dibs.events import Acquired, JoinedQueue, Lost
 from tests.chaos.losses import Loss
 from tests.chaos.moments import IN_TIME, ends_within, so
 from tests.chaos.resource import Resource
 from tests.servers.ports import HOST
 from tests.servers.sentinels import PASSWORD, House
+from tests.servers.server import Server
 from tests.stores.redis.faults.party import NAME
+from tests.stores.redis.seconded import is_handed_it_when_replicas_know, take_turns_through
 from tests.stores.redis.sentinel.household import SOON, Household, by_isolation, by_kill, each_of, meanwhile
 
 TTL = 2.0
@@ -77,20 +79,8 @@ def test_a_lease_that_replicas_do_not_hear_of_is_lost_in_time(household: Househo
 @pytest.mark.thorough
 def test_who_is_handed_a_lock_has_it_when_replicas_do(household: Household, house: House) -> None:
     holder, waiter, master = household.join(house.url), household.join(strict(house)), house.master
-
-    async def scene() -> None:
-        lease = await household.enter(holder, ttl=30)
-        waiting = waiter.start(household.visit(waiter, ttl=30, wait=15))
-        await waiter.seen(JoinedQueue)
-        house.copies_nothing(master)
-        await household.leave(holder, lease)
-        await waiter.happened(so(lambda: bool(master.ask("EXISTS", household.key()))))
-        assert not waiter.diary.of(Acquired), "no replica knows of it"
-        house.heal(master)
-        with ends_within(3 * SOON):
-            await waiting.finish()
-
-    household.play(scene())
+    scene = is_handed_it_when_replicas_know(household, house, master, holder=holder, waiter=waiter, within=3 * SOON)
+    household.play(scene)
     household.leaves_nothing(master)
 
 
@@ -118,43 +108,12 @@ def test_a_master_that_was_replaced_grants_nothing_to_those_who_still_reach_it(
 @pytest.mark.thorough
 @each_of(("blocking", by_kill), ("asyncio", by_isolation))
 def test_no_grant_is_forgotten_by_a_failover_and_fences_never_fall(
-    household: Household, house: House, tmp_path: Path, fail_over: object
+    household: Household, house: House, tmp_path: Path, fail_over: Callable[[House], Server]
 ) -> None:
-    """Many take turns while the master is replaced; a resource of its own looks at each fence.
-
-    A lock that was given back just before may be forgotten to be free: then that takes a TTL.
-    """
+    """A lock that was given back just before may be forgotten to be free: then that takes a TTL."""
     faces = [household.join(f"{house.url}?min_replicas=1") for _ in range(3)]
     resource = Resource(tmp_path / "resource")
-    is_over = so(lambda: False)
-
-    async def take_turns(number: int) -> None:
-        face = faces[number]
-        while not is_over.is_set():
-            lease = await household.enter(face, ttl=TTL, wait=20)
-            resource.write(lease.fence, str(number))
-            household.witness.leaves(lease)
-            try:
-                await face.release(lease)
-            except StoreUnreachable:
-                assert not face.diary.of(Lost)
-
-    async def scene() -> None:
-        turns = [face.start(take_turns(number)) for number, face in enumerate(faces)]
-        await faces[0].happened(so(lambda: resource.contents().accepted > 50))
-        before = house.master
-        if fail_over is by_kill:
-            before.kill()
-        else:
-            house.cut_off(before)
-        await meanwhile(faces[0], lambda: house.next_master(before))
-        accepted = resource.contents().accepted
-        await faces[0].happened(so(lambda: resource.contents().accepted > accepted + 20))
-        is_over.set()
-        for turn in turns:
-            await turn.finish()
-
-    household.play(scene())
+    household.play(take_turns_through(household, faces, resource, lambda: fail_over(house), ttl=TTL))
     assert resource.contents().refused == 0
 
 
