@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from dibs.adoption import Adoption
+from dibs.closing import Closing
 from dibs.config import ARGUMENT, Config
 from dibs.config.backend import local_store
 from dibs.control.freezing import Freezing
@@ -29,7 +30,6 @@ from dibs.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
     from dibs.events import Observer
     from dibs.model.guarantee import Guarantee
@@ -50,6 +50,7 @@ class Dibs(
     Statistics,
     Oversight,
     Queries,
+    Closing,
 ):
     """A client: locks by name on one store. Threads and event loops may share it."""
 
@@ -100,22 +101,6 @@ class Dibs(
     async def aclose(self) -> None:
         """Hang up. Leases still in use are lost now and free when their TTL is over."""
         await self._engine.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"<Dibs {self._engine.backend.server} namespace={self.namespace!r}>"

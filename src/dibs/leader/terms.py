@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from dibs.closing import Closing
 from dibs.leader.candidate import Candidate, Rules
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from types import TracebackType
 
     from dibs.leader.term import Term
 
@@ -53,7 +53,7 @@ class _Steps:
         return self.last
 
 
-class Terms(_Steps):
+class Terms(_Steps, Closing):
     """The terms of one candidate, for one thread or task. A block of it resigns the last one at its end."""
 
     def __iter__(self) -> Iterator[Term]:
@@ -76,19 +76,9 @@ class Terms(_Steps):
         self._candidate.is_in_block = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     async def __aenter__(self) -> Self:
         self._candidate.is_in_block = True
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"<Terms of {self._candidate!r}>"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from dibs.closing import Closing
 from dibs.errors import ConfigError
 from dibs.runtime.blocking import run
 from dibs.worker.handlers import Handlers
@@ -12,7 +13,6 @@ from dibs.worker.rounds import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from dibs.model.rounds import Finish, StatusLevel
     from dibs.runtime.engine import Engine
@@ -23,7 +23,7 @@ T = TypeVar("T")
 """What a handler gives: something to await, or nothing that anybody looks at."""
 
 
-class Worker:
+class Worker(Closing):
     """One of many that stand ready for the same work. It is in one round at a time; make another for another thread."""
 
     def __init__(self, rules: Rules, *, level: StatusLevel, owned: Engine | None = None) -> None:
@@ -126,22 +126,6 @@ class Worker:
         """Hang up, if the worker has a client of its own; else its client does that."""
         if self._owned is not None:
             await self._owned.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"<Worker {self.key!r} max_attempts={self._rules.max_attempts} {self.attempt or 'idle'}>"
