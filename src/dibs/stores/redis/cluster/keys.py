@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dibs.model.names import is_tagged
@@ -16,7 +17,7 @@ class ClusterKeys(Keys):
     def __init__(self, namespace: str) -> None:
         super().__init__(namespace)
         self.slot = lru_cache(REMEMBERED)(self._slot)
-        self.shared_at = lru_cache(REMEMBERED)(self._shared_at)
+        self._beside_tag = lru_cache(REMEMBERED)(self._around_tag)
         self.home = slot_of(f"{self.prefix}~fence".encode())
         """Where jobs are."""
         self.counts_at = slot_of(self.counts.encode())
@@ -30,6 +31,11 @@ class ClusterKeys(Keys):
     def index_at(self, slot: int) -> bytes:
         """Of the locks of one slot."""
         return bulks((f"{self.prefix}~index{{{tags()[slot]}}}".encode(),))
+
+    def shared_at(self, slot: int) -> bytes:
+        """Counter and index of one slot."""
+        tag = tags()[slot].encode()
+        return tag.join(self._beside_tag(len(tag)))
 
     def use(self, slot: int) -> bytes:
         """The command that notes that there are locks in a slot, for whoever lists them."""
@@ -45,5 +51,8 @@ class ClusterKeys(Keys):
     def _slot(self, name: str) -> int:
         return slot_of(f"{self.prefix}{name}".encode())
 
-    def _shared_at(self, slot: int) -> bytes:
-        return bulks((f"{self.prefix}~fence{{{tags()[slot]}}}".encode(),)) + self.index_at(slot)
+    def _around_tag(self, size: int) -> Sequence[bytes]:
+        """What stands before, between and behind the tags of counter and index, with a tag of that size."""
+        sides = [f"{self.prefix}~{side}{{".encode() for side in ("fence", "index")]
+        counter, index = (b"$%d\r\n%b" % (len(side) + size + len(b"}"), side) for side in sides)
+        return [counter, b"}\r\n" + index, b"}\r\n"]
