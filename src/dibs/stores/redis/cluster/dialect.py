@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dibs.model.value import value
@@ -11,7 +10,7 @@ from dibs.ports.store import Command
 from dibs.stores.redis.answers import view
 from dibs.stores.redis.cluster.keys import ClusterKeys
 from dibs.stores.redis.dialect import RedisLocks
-from dibs.stores.redis.keys import REMEMBERED, Keys
+from dibs.stores.redis.keys import Keys
 from dibs.stores.redis.resp import bulks
 from dibs.stores.redis.scripts import HELD, Script
 
@@ -36,14 +35,13 @@ T = TypeVar("T")
 
 
 @value
-class At:
-    """Whom to ask: the master of this slot. And what to tell the one of jobs when the slot is first used."""
+class Noting:
+    """What to tell the master of jobs when locks are first kept in a slot."""
 
-    slot: int
-    home: int = 0
-    use: bytes | None = None
-    used: bytes = b""
-    """How that one is asked which were used before."""
+    home: int
+    used: bytes
+    """How that one is asked in which slots there are any."""
+    use: Callable[[int], bytes]
 
 
 @value
@@ -56,15 +54,14 @@ class Listing:
 
 
 class ClusterLocks(RedisLocks):
-    """The dialect."""
+    """The dialect: whom to ask is the slot, and what is noted or listed beside stands behind the words."""
 
     tells_by_answer = True  # a push would go to every server of the cluster
 
     def __init__(self, keys: ClusterKeys, *, node: int = 0) -> None:
         super().__init__(keys, node=node)
         self._slots = keys
-        self._place = lru_cache(REMEMBERED)(At)
-        self._first = lru_cache(REMEMBERED)(self._at_first)
+        self._noting = Noting(keys.home, keys.used(), keys.use)
 
     def part_of(self, name: str) -> int:
         """What is kept in one call must be in one slot."""
@@ -78,7 +75,7 @@ class ClusterLocks(RedisLocks):
 
     def acquire(self, name: str, ask: Acquire) -> Command[AcquireAnswer]:
         command = super().acquire(name, ask)
-        return Command((command.words[0], self._first(self._slots.slot(name))), command.read)
+        return Command((command.words[0], self._noting), command.read, self._slots.slot(name))
 
     def acquire_all(self, asks: Sequence[tuple[str, Acquire]]) -> Command[AllAnswer]:
         """In one step if they are in one slot; else the server refuses it, and they are taken one after the other."""
@@ -142,9 +139,6 @@ class ClusterLocks(RedisLocks):
         parts.extend(map(bulks, args))
         return b"".join(parts)
 
-    def _at_first(self, slot: int) -> At:
-        return At(slot, self._slots.home, self._slots.use(slot), self._slots.used())
-
     def _of(self, name: str, command: Command[T]) -> Command[T]:
         return self._at(self._slots.slot(name), command)
 
@@ -152,4 +146,4 @@ class ClusterLocks(RedisLocks):
         return self._at(self._slots.home, command)
 
     def _at(self, slot: int, command: Command[T]) -> Command[T]:
-        return Command((command.words[0], self._place(slot)), command.read)
+        return Command((command.words[0], None), command.read, slot)

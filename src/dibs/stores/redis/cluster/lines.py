@@ -16,7 +16,7 @@ from dibs.ports.store import Reply
 from dibs.stores.redis.aio import RedisLine
 from dibs.stores.redis.aside import aside
 from dibs.stores.redis.blocking import RedisWire
-from dibs.stores.redis.cluster.dialect import At, Listing
+from dibs.stores.redis.cluster.dialect import Listing
 from dibs.stores.redis.cluster.routes import Routes, list_all
 from dibs.stores.redis.dialogue import Heard
 
@@ -38,42 +38,43 @@ class ClusterWire:
     ) -> None:
         self.channel, self._ear, self._now, self._to = channel, ear, now, to
         self._shards, self._routes = shards, Routes(shards, channel)
-        self._changing, self._wires = threading.Lock(), dict["Address", RedisWire]()
+        self._any, self._wires = channel.encode(), dict["Address", tuple[RedisWire, bytes]]()
+        self._changing = threading.Lock()
         self._is_closed = False
         shards.join(self)
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
-        data, at, *more = words
-        if isinstance(at, Listing):
+        data, beside, *more = words
+        if isinstance(beside, Listing):
             return self._listed(words, within)
         give_up_at = self._now() + within
-        address = self._shards.found(at.slot, within)
+        address = self._shards.found(node, within)
         try:
-            wire = self._wire(address)
-            reply = wire.send((self._routes.words(data, address), *more), node, give_up_at - self._now())
+            wire, channel = self._wire(address)
+            reply = wire.send((data.replace(self._any, channel), *more), node, give_up_at - self._now())
         except StoreUnreachable as trouble:
-            self._routes.doubt(at, trouble)
+            self._routes.doubt(node, trouble)
             raise
-        if at.use is not None:
-            self._routes.note_use(at, self.post)
+        if beside is not None:
+            self._routes.note(beside, node, self.post)
         return reply
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        data, at, *more = words
-        if isinstance(at, Listing):
-            list_all(at, self.post, heard)
+        data, beside, *more = words
+        if isinstance(beside, Listing):
+            list_all(beside, self.post, heard)
             return
-        address = self._shards.master(at.slot)
+        address = self._shards.master(node)
         if address is None:  # whoever posts something does not wait
             self._shards.look()
             heard(StoreRefused.unconnected(self._shards.place.shown, after=0.0))
             return
         try:
-            wire = self._wire(address)
+            wire, channel = self._wire(address)
         except StoreRefused as refusal:
             heard(refusal)
             return
-        wire.post((self._routes.words(data, address), *more), node, partial(_heard, self._routes, at, heard))
+        wire.post((data.replace(self._any, channel), *more), node, partial(_heard, self._routes, node, heard))
 
     def sleeper(self) -> None:
         return None
@@ -81,7 +82,7 @@ class ClusterWire:
     def close(self) -> None:
         with self._changing:
             self._is_closed, wires = True, list(self._wires.values())
-        for wire in wires:
+        for wire, _ in wires:
             wire.close()
         self._shards.leave(self)
 
@@ -90,20 +91,21 @@ class ClusterWire:
         masters = self._shards.masters()
         with self._changing:
             gone = [self._wires.pop(address) for address in list(self._wires) if address not in masters]
-        for wire in gone:
+        for wire, _ in gone:
             wire.close()
         self._ear.ask_again()
 
-    def _wire(self, address: Address) -> RedisWire:
-        wire = self._wires.get(address)
-        if wire is not None:
-            return wire
+    def _wire(self, address: Address) -> tuple[RedisWire, bytes]:
+        """The one to this server, and the channel that it knows us by."""
+        found = self._wires.get(address)
+        if found is not None:
+            return found
         with self._changing:
             if self._is_closed:
                 raise StoreRefused.hung_up(self._shards.place.shown)
             if address not in self._wires:
-                endpoint = self._shards.place.at(address)
-                self._wires[address] = self._to(endpoint, self._routes.channel(address), self._ear, self._now)
+                endpoint, channel = self._shards.place.at(address), self._routes.channel(address)
+                self._wires[address] = self._to(endpoint, channel, self._ear, self._now), channel.encode()
             return self._wires[address]
 
     def _listed(self, words: Sequence[Any], within: float) -> Reply:
@@ -128,32 +130,33 @@ class ClusterLine:
     ) -> None:
         self.channel, self._ear, self._now, self._to = channel, ear, now, to
         self._shards, self._routes = shards, Routes(shards, channel)
-        self._loop, self._lines = asyncio.get_running_loop(), dict["Address", RedisLine]()
+        self._any, self._lines = channel.encode(), dict["Address", tuple[RedisLine, bytes]]()
+        self._loop = asyncio.get_running_loop()
         self._early: list[tuple[Sequence[Any], int, Heard]] = []
         self._finding: asyncio.Task[None] | None = None
         self._is_closed = False
         shards.join(self)
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        data, at, *more = words
-        if isinstance(at, Listing):
-            list_all(at, self.post, heard)
+        data, beside, *more = words
+        if isinstance(beside, Listing):
+            list_all(beside, self.post, heard)
             return
-        address = self._shards.master(at.slot)
+        address = self._shards.master(node)
         if self._is_closed:
             heard(StoreRefused.hung_up(self._shards.place.shown))
         elif address is None:
             self._early.append((words, node, heard))
-            self._finding = self._finding or self._loop.create_task(self._find(at.slot), name="dibs-line")
+            self._finding = self._finding or self._loop.create_task(self._find(node), name="dibs-line")
         else:
-            said = (self._routes.words(data, address), *more)
-            self._line(address).post(said, node, partial(_heard, self._routes, at, heard))
-            if at.use is not None:
-                self._routes.note_use(at, self.post)
+            line, channel = self._lines.get(address) or self._opened(address)
+            line.post((data.replace(self._any, channel), *more), node, partial(_heard, self._routes, node, heard))
+            if beside is not None:
+                self._routes.note(beside, node, self.post)
 
     def close(self) -> None:
         self._is_closed = True
-        for line in list(self._lines.values()):
+        for line, _ in list(self._lines.values()):
             line.close()
         self._shards.leave(self)
 
@@ -165,7 +168,8 @@ class ClusterLine:
     def _settle(self) -> None:
         masters = self._shards.masters()
         for address in [address for address in self._lines if address not in masters]:
-            self._lines.pop(address).close()
+            line, _ = self._lines.pop(address)
+            line.close()
         if not self._is_closed:
             self._ear.ask_again()
 
@@ -183,14 +187,14 @@ class ClusterLine:
             else:
                 self.post(words, node, heard)
 
-    def _line(self, address: Address) -> RedisLine:
-        if address not in self._lines:
-            endpoint = self._shards.place.at(address)
-            self._lines[address] = self._to(endpoint, self._routes.channel(address), self._ear, self._now)
-        return self._lines[address]
+    def _opened(self, address: Address) -> tuple[RedisLine, bytes]:
+        """The line to this server, and the channel that it knows us by."""
+        endpoint, channel = self._shards.place.at(address), self._routes.channel(address)
+        self._lines[address] = opened = self._to(endpoint, channel, self._ear, self._now), channel.encode()
+        return opened
 
 
-def _heard(routes: Routes, at: At, heard: Heard, outcome: Reply | StoreUnreachable) -> None:
+def _heard(routes: Routes, slot: int, heard: Heard, outcome: Reply | StoreUnreachable) -> None:
     if isinstance(outcome, StoreUnreachable):
-        routes.doubt(at, outcome)
+        routes.doubt(slot, outcome)
     heard(outcome)

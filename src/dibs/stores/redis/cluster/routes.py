@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.ports.store import Reply
-from dibs.stores.redis.cluster.dialect import At, Listing
+from dibs.stores.redis.cluster.dialect import Listing, Noting
 from dibs.stores.redis.dialogue import Heard
 
 if TYPE_CHECKING:
@@ -25,40 +25,31 @@ class Routes:
     """One client's."""
 
     def __init__(self, shards: Shards, channel: str) -> None:
-        self._shards, self._channel = shards, channel.encode()
-        self._channels: dict[Address, bytes] = {}
+        self._shards, self._channel = shards, channel
+        self._channels: dict[Address, str] = {}
         self._used: set[int] = set()
         self._has_asked = False
         self._naming = threading.Lock()
 
     def channel(self, address: Address) -> str:
         """Where we are told things by this server alone: what one says, the others repeat, and too late."""
-        return self._own(address).decode()
-
-    def words(self, data: bytes, address: Address) -> bytes:
-        """What to say to it, that is the same for all but for the channel."""
-        return data.replace(self._channel, self._channels.get(address) or self._own(address))
-
-    def _own(self, address: Address) -> bytes:
         with self._naming:
-            if address not in self._channels:
-                self._channels[address] = self._channel[:-4] + b"%04x" % len(self._channels)
-            return self._channels[address]
+            return self._channels.setdefault(address, f"{self._channel[:-4]}{len(self._channels):04x}")
 
-    def note_use(self, at: At, post: Post) -> None:
+    def note(self, noting: Noting, slot: int, post: Post) -> None:
         """There are locks in this slot: whoever lists them should look there. What others have noted is known."""
-        if at.use is None or at.slot in self._used:
+        if slot in self._used:
             return
-        self._used.add(at.slot)
+        self._used.add(slot)
 
         def heard(outcome: Reply | StoreUnreachable) -> None:
             if isinstance(outcome, StoreUnreachable):
-                self._used.discard(at.slot)
+                self._used.discard(slot)
 
-        post((at.use, At(at.home)), 0, heard)
+        post((noting.use(slot), None), noting.home, heard)
         if not self._has_asked:
             self._has_asked = True
-            post((at.used, At(at.home)), 0, self._learn)
+            post((noting.used, None), noting.home, self._learn)
 
     def _learn(self, outcome: Reply | StoreUnreachable) -> None:
         if isinstance(outcome, StoreUnreachable):
@@ -66,12 +57,12 @@ class Routes:
         else:
             self._used.update(map(int, outcome.value))
 
-    def doubt(self, at: At, trouble: StoreUnreachable) -> None:
+    def doubt(self, slot: int, trouble: StoreUnreachable) -> None:
         """A server has not done it: perhaps it is the wrong one."""
         said, *more = trouble.why.split(" ")
         if isinstance(trouble, StoreRefused) and said == "MOVED" and len(more) > 1:
             host, _, port = more[1].rpartition(":")
-            known = self._shards.master(at.slot)
+            known = self._shards.master(slot)
             self._shards.redirect(int(more[0]), (host or (known[0] if known else ""), int(port)))
         elif trouble.is_outage or said in LOST:
             self._shards.look()
@@ -103,6 +94,6 @@ def list_all(listing: Listing, post: Post, heard: Heard) -> None:
                 heard(Reply(answers))
 
         for slot in slots:
-            post((listing.of(slot), At(slot)), 0, told)
+            post((listing.of(slot), None), slot, told)
 
-    post((listing.used, At(listing.home)), 0, used)
+    post((listing.used, None), listing.home, used)

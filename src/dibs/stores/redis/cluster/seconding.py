@@ -27,8 +27,8 @@ class SecondedClusterLocks(SecondedLocks, ClusterLocks):
         self._behind = lru_cache(REMEMBERED)(self._behind_all_in)
 
     def _seconded(self, command: Command[T], is_wanted: Callable[[Any], bool]) -> Command[T]:
-        data, at = command.words
-        return Command((data, at, Seconding(self._behind(at.slot), is_wanted)), command.read)
+        seconding = Seconding(self._behind(command.node), is_wanted)
+        return Command((*command.words, seconding), command.read, command.node)
 
     def _behind_all_in(self, slot: int) -> bytes:
         return encode("SET", f"{self._slots.prefix}~seconded{{{tags()[slot]}}}", "1", "PX", "1000")
