@@ -12,6 +12,7 @@ from dibs.events import JoinedQueue
 from dibs.stores.redis.cluster.keys import ClusterKeys
 from dibs.stores.redis.cluster.place import place_of
 from dibs.stores.redis.cluster.slots import SLOTS, slot_of, tags
+from dibs.stores.redis.resp import bulks
 from dibs.testing.contract.faces import Started
 from tests.servers.cluster import Cluster
 from tests.stores.redis.cluster.guild import Guild
@@ -36,6 +37,12 @@ def test_all_keys_of_a_lock_are_in_one_slot(name: str) -> None:
     words = keys.of(name) + keys.memo_of(name)
     found = {slot_of(word) for word in words.split(b"\r\n") if word.startswith((b"dibs:", b"{dibs:"))}
     assert found == {keys.slot(name)}
+
+
+def test_counter_and_index_of_each_slot_are_two_words_of_a_command() -> None:
+    keys = ClusterKeys("50%")
+    worded = [bulks(f"50%:~{side}{{{tag}}}".encode() for side in ("fence", "index")) for tag in tags()]
+    assert [keys.shared_at(slot) for slot in range(SLOTS)] == worded
 
 
 def test_a_url_names_some_of_its_servers() -> None:

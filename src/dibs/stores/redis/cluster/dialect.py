@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+EVERY_ONE = -1
+"""Instead of a slot, for what is asked of all."""
+
 
 @value
 class Noting:
@@ -102,7 +105,7 @@ class ClusterLocks(RedisLocks):
             return [view(key[skip:].decode(errors="replace"), now, seen) for key, now, seen in found[:limit]]
 
         listing = Listing(keys.home, keys.used(), lambda slot: HELD.head(keys=1, args=2) + keys.index_at(slot) + wanted)
-        return Command((b"", listing), read)
+        return Command((listing,), read, EVERY_ONE)
 
     def recall(self, name: str) -> Command[Recalled]:
         return self._of(name, super().recall(name))
@@ -140,7 +143,7 @@ class ClusterLocks(RedisLocks):
         return b"".join(parts)
 
     def _of(self, name: str, command: Command[T]) -> Command[T]:
-        return self._at(self._slots.slot(name), command)
+        return Command((command.words[0], None), command.read, self._slots.slot(name))
 
     def _home(self, command: Command[T]) -> Command[T]:
         return self._at(self._slots.home, command)

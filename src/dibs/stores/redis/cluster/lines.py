@@ -16,7 +16,7 @@ from dibs.ports.store import Reply
 from dibs.stores.redis.aio import RedisLine
 from dibs.stores.redis.aside import aside
 from dibs.stores.redis.blocking import RedisWire
-from dibs.stores.redis.cluster.dialect import Listing
+from dibs.stores.redis.cluster.dialect import EVERY_ONE
 from dibs.stores.redis.cluster.routes import Routes, list_all
 from dibs.stores.redis.dialogue import Heard
 
@@ -44,9 +44,9 @@ class ClusterWire:
         shards.join(self)
 
     def send(self, words: Sequence[Any], node: int, within: float) -> Reply:
-        data, beside, *more = words
-        if isinstance(beside, Listing):
+        if node == EVERY_ONE:
             return self._listed(words, within)
+        data, noting, *more = words
         give_up_at = self._now() + within
         address = self._shards.found(node, within)
         try:
@@ -55,15 +55,15 @@ class ClusterWire:
         except StoreUnreachable as trouble:
             self._routes.doubt(node, trouble)
             raise
-        if beside is not None:
-            self._routes.note(beside, node, self.post)
+        if noting is not None and node not in self._routes.used:
+            self._routes.note(noting, node, self.post)
         return reply
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        data, beside, *more = words
-        if isinstance(beside, Listing):
-            list_all(beside, self.post, heard)
+        if node == EVERY_ONE:
+            list_all(words[0], self.post, heard)
             return
+        data, _, *more = words
         address = self._shards.master(node)
         if address is None:  # whoever posts something does not wait
             self._shards.look()
@@ -110,9 +110,9 @@ class ClusterWire:
 
     def _listed(self, words: Sequence[Any], within: float) -> Reply:
         give_up_at = self._now() + within
-        self._shards.found(words[1].home, within)
+        self._shards.found(words[0].home, within)
         answers: SimpleQueue[Reply | StoreUnreachable] = SimpleQueue()
-        self.post(words, 0, answers.put)
+        self.post(words, EVERY_ONE, answers.put)
         try:
             answer = answers.get(timeout=max(give_up_at - self._now(), 0.0))
         except Empty:
@@ -138,25 +138,20 @@ class ClusterLine:
         shards.join(self)
 
     def post(self, words: Sequence[Any], node: int, heard: Heard) -> None:
-        data, beside, *more = words
-        if isinstance(beside, Listing):
-            list_all(beside, self.post, heard)
-            return
         address = self._shards.master(node)
-        if self._is_closed:
-            heard(StoreRefused.hung_up(self._shards.place.shown))
-        elif address is None:
-            self._early.append((words, node, heard))
-            self._finding = self._finding or self._loop.create_task(self._find(node), name="dibs-line")
-        else:
-            line, channel = self._lines.get(address) or self._opened(address)
-            line.post((data.replace(self._any, channel), *more), node, partial(_heard, self._routes, node, heard))
-            if beside is not None:
-                self._routes.note(beside, node, self.post)
+        found = self._lines.get(address) if address is not None else None
+        if found is None:
+            self._begin(address, words, node, heard)
+            return
+        (line, channel), (data, noting, *more) = found, words
+        line.post((data.replace(self._any, channel), *more), node, partial(_heard, self._routes, node, heard))
+        if noting is not None and node not in self._routes.used:
+            self._routes.note(noting, node, self.post)
 
     def close(self) -> None:
         self._is_closed = True
-        for line, _ in list(self._lines.values()):
+        lines, self._lines = self._lines, {}
+        for line, _ in lines.values():
             line.close()
         self._shards.leave(self)
 
@@ -187,11 +182,19 @@ class ClusterLine:
             else:
                 self.post(words, node, heard)
 
-    def _opened(self, address: Address) -> tuple[RedisLine, bytes]:
-        """The line to this server, and the channel that it knows us by."""
-        endpoint, channel = self._shards.place.at(address), self._routes.channel(address)
-        self._lines[address] = opened = self._to(endpoint, channel, self._ear, self._now), channel.encode()
-        return opened
+    def _begin(self, address: Address | None, words: Sequence[Any], node: int, heard: Heard) -> None:
+        """There is no line to whoever is to be asked: yet, or any more, or all are."""
+        if node == EVERY_ONE:
+            list_all(words[0], self.post, heard)
+        elif self._is_closed:
+            heard(StoreRefused.hung_up(self._shards.place.shown))
+        elif address is None:
+            self._early.append((words, node, heard))
+            self._finding = self._finding or self._loop.create_task(self._find(node), name="dibs-line")
+        else:
+            endpoint, channel = self._shards.place.at(address), self._routes.channel(address)
+            self._lines[address] = self._to(endpoint, channel, self._ear, self._now), channel.encode()
+            self.post(words, node, heard)
 
 
 def _heard(routes: Routes, slot: int, heard: Heard, outcome: Reply | StoreUnreachable) -> None:

@@ -27,7 +27,8 @@ class Routes:
     def __init__(self, shards: Shards, channel: str) -> None:
         self._shards, self._channel = shards, channel
         self._channels: dict[Address, str] = {}
-        self._used: set[int] = set()
+        self.used: set[int] = set()
+        """The slots that need not be noted any more."""
         self._has_asked = False
         self._naming = threading.Lock()
 
@@ -38,13 +39,11 @@ class Routes:
 
     def note(self, noting: Noting, slot: int, post: Post) -> None:
         """There are locks in this slot: whoever lists them should look there. What others have noted is known."""
-        if slot in self._used:
-            return
-        self._used.add(slot)
+        self.used.add(slot)
 
         def heard(outcome: Reply | StoreUnreachable) -> None:
             if isinstance(outcome, StoreUnreachable):
-                self._used.discard(slot)
+                self.used.discard(slot)
 
         post((noting.use(slot), None), noting.home, heard)
         if not self._has_asked:
@@ -55,7 +54,7 @@ class Routes:
         if isinstance(outcome, StoreUnreachable):
             self._has_asked = False
         else:
-            self._used.update(map(int, outcome.value))
+            self.used.update(map(int, outcome.value))
 
     def doubt(self, slot: int, trouble: StoreUnreachable) -> None:
         """A server has not done it: perhaps it is the wrong one."""
