@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dibs.errors import StoreRefused, StoreUnreachable
 from dibs.model.request import PATIENCE
 from dibs.ports.store import Reply
+from dibs.stores.aside import aside
 from dibs.stores.redis.aio import RedisLine
-from dibs.stores.redis.aside import aside
 from dibs.stores.redis.blocking import RedisWire
 from dibs.stores.redis.cluster.dialect import EVERY_ONE
 from dibs.stores.redis.cluster.routes import Routes, list_all

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from redis.exceptions import RedisError
 
 from dibs.errors import StoreRefused
-from dibs.stores.redis.aside import aside
+from dibs.stores.aside import aside
 from dibs.stores.redis.endpoint import Endpoint, hang_up
 
 if TYPE_CHECKING:

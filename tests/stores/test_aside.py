@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import dibs
-from dibs.stores.redis.aside import aside
+from dibs.stores.aside import aside
 from tests.servers.cluster import Cluster
 from tests.servers.sentinels import House
 
