@@ -20,6 +20,8 @@ from dibs import connect
 PROCESSES = 8
 SECTIONS = {"1 ms": 0.001, "empty": 0.0}
 FLOOR = "WAL write + datagram"
+LOOP_FLOOR = f"{FLOOR} asyncio"
+FLOORS = (FLOOR, LOOP_FLOOR)
 
 Noted = Sequence[tuple[float, float]]
 """The turns of one process: when it had the lock, and when it called release."""
@@ -57,20 +59,22 @@ def _told(section: str, found: Mapping[str, Sequence[Turns]], effort: Effort) ->
     beside_peer = {name: pace[name].beside(pace[FILELOCK]) for name in OURS if FILELOCK in pace}
     return [
         *{**pace, **beside_peer}.values(),
-        *(row for name, row in share.items() if name != FLOOR),
+        *(row for name, row in share.items() if name not in FLOORS),
         *_beside_floor(half),
         *_beside_floor(most),
     ]
 
 
 def _beside_floor(told: Mapping[str, Row]) -> list[Row]:
-    return [told[FLOOR], *(told[name].beside(told[FLOOR]) for name in OURS)]
+    """Both floors, and what is ours beside the lower one."""
+    return [*(told[name] for name in FLOORS), *(told[name].beside(told[FLOOR]) for name in OURS)]
 
 
 def _parts(folder: Path, section: float, span: float) -> dict[str, Part[Noted]]:
     url = f"sqlite:///{folder}/store.sqlite"
     return {
         FLOOR: partial(wal.take_turns, crowd=PROCESSES, folder=folder, section=section, span=span),
+        LOOP_FLOOR: partial(wal.take_turns_in_a_loop, crowd=PROCESSES, folder=folder, section=section, span=span),
         **{peer: partial(_with_peer, peer, folder, section, span) for peer in installed()},
         THREAD: partial(_with_thread, url, section, span),
         TASK: partial(_with_task, url, section, span),

@@ -6,10 +6,11 @@ So the floor has that write, too, though nobody waits for it.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -59,10 +60,30 @@ class TwoWrites:
         self._file.write()
 
 
-def take_turns(
-    number: int, meet: Meet, *, crowd: int, folder: Path, section: float, span: float
-) -> Sequence[tuple[float, float]]:
+Turns = Sequence[tuple[float, float]]
+"""When somebody began, and when it passed the baton on."""
+
+
+def take_turns(number: int, meet: Meet, *, crowd: int, folder: Path, section: float, span: float) -> Turns:
     """A part: all pass a baton round, and no lock is in the way. Gives the turns of one."""
+    return _round(_passed_on, number, meet, crowd=crowd, folder=folder, section=section, span=span)
+
+
+def take_turns_in_a_loop(number: int, meet: Meet, *, crowd: int, folder: Path, section: float, span: float) -> Turns:
+    """The same in an event loop, which is told that a datagram has come before it reads it."""
+    return _round(_passed_on_in_a_loop, number, meet, crowd=crowd, folder=folder, section=section, span=span)
+
+
+def _round(
+    passed_on: Callable[..., Turns],
+    number: int,
+    meet: Meet,
+    *,
+    crowd: int,
+    folder: Path,
+    section: float,
+    span: float,
+) -> Turns:
     mine, other = (str(folder / f"baton-{player % crowd}") for player in (number, number + 1))
     with _mailbox(mine) as box:
         if number == 0:
@@ -72,7 +93,7 @@ def take_turns(
             until = meet() + span
             if number == 0:
                 box.sendto(GO, mine)
-            return _passed_on(box, file, other, section=section, until=until)
+            return passed_on(box, file, other, section=section, until=until)
 
 
 @contextmanager
@@ -85,9 +106,7 @@ def _mailbox(path: str) -> Iterator[socket.socket]:
             Path(path).unlink()
 
 
-def _passed_on(
-    box: socket.socket, file: WalFile, other: str, *, section: float, until: float
-) -> Sequence[tuple[float, float]]:
+def _passed_on(box: socket.socket, file: WalFile, other: str, *, section: float, until: float) -> Turns:
     turns = []
     while box.recv(len(STOP)) == GO and (began_at := time.monotonic()) < until:
         if section:
@@ -99,3 +118,22 @@ def _passed_on(
     with suppress(OSError):  # the other may be gone already
         box.sendto(STOP, other)
     return turns
+
+
+def _passed_on_in_a_loop(box: socket.socket, file: WalFile, other: str, *, section: float, until: float) -> Turns:
+    async def live() -> Turns:
+        turns, loop, batons = [], asyncio.get_running_loop(), asyncio.Queue[bytes]()
+        loop.add_reader(box, lambda: batons.put_nowait(box.recv(len(STOP))))
+        while await batons.get() == GO and (began_at := time.monotonic()) < until:
+            if section:
+                await asyncio.sleep(section)
+            turns.append((began_at, time.monotonic()))
+            file.write()
+            box.sendto(GO, other)
+            file.write()
+        loop.remove_reader(box)
+        with suppress(OSError):
+            box.sendto(STOP, other)
+        return turns
+
+    return asyncio.run(live())
