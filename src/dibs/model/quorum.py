@@ -86,7 +86,7 @@ def headroom(before: float, *, floor: int, fence: int) -> float:
 
 def is_settled(fences: Iterable[int], fence: int, need: int) -> bool:
     """Whether a majority counts from this fence on already: then it need not be told to."""
-    return sum(each == fence for each in fences) >= need
+    return list(fences).count(fence) >= need
 
 
 def leapt(counters: Iterable[int]) -> int:

@@ -35,16 +35,16 @@ class Motion(Protocol):
 class Ballot(ABC):
     """What all ballots share: they are decided once, and `heard` is told."""
 
-    is_decided = False
     is_urgent = True
     """Whether one silent server may not keep it open for long."""
 
     def __init__(self, council: Council, store: NodeStore, heard: Heard) -> None:
         self.council, self.store, self._heard = council, store, heard
         self.asked_at = council.now()
+        self.is_decided = False
         self.answers: dict[int, Any] = {}
         self.voters: list[Node] = []
-        self.concluded: Callable[[], None] | None = None
+        self.concluded: Callable[[Ballot], object] | None = None
 
     @abstractmethod
     def begin(self) -> None:
@@ -138,8 +138,7 @@ class Ballot(ABC):
             return
         self.is_decided = True
         if self.concluded is not None:
-            self.concluded()
-            self.concluded = None  # it knows us: what knows each other waits for the garbage collector
+            self.concluded(self)
         self.council.decided.append((self._heard, outcome))
 
 

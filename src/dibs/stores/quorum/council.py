@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,6 +29,7 @@ MOST_KNOWN = 10_000
 
 Debt: TypeAlias = "tuple[NodeStore, str, Leave]"
 """What one of them is still to be told, about which lock."""
+Outcome: TypeAlias = Reply | StoreUnreachable
 Told = Callable[[int, Any], None]
 """Who is told what a server has answered, or that it did not."""
 
@@ -64,9 +65,10 @@ class Council:
         self.server, self.now, self._ear, self._tongue = server, now, ear, tongue
         self.lock = RLock()
         self.nodes: Sequence[Node] = ()
-        self.decided: deque[tuple[Callable[[Reply | StoreUnreachable], None], Reply | StoreUnreachable]] = deque()
+        self.decided: deque[tuple[Callable[[Outcome], None], Outcome]] = deque()
         """What came of ballots, and whom to tell."""
-        self.wakes: dict[str, set[int]] = {}
+        self.wakes: dict[str, frozenset[int]] = {}
+        """Who has woken each owner that waits."""
         self.splits: dict[str, int] = {}
         self.asked: dict[str, Election] = {}
         """The last election of each owner who may still have to leave."""
@@ -87,12 +89,11 @@ class Council:
     def present(self) -> list[Node]:
         """Those that are worth asking; the others are asked whether they are back."""
         now = self.now()
-        here = list[Node]()
-        for node in self.nodes:
-            if node.is_away(now):
-                self._probe(node, now)
-            else:
-                here.append(node)
+        here = [node for node in self.nodes if not node.is_away(now)]
+        if len(here) < len(self.nodes):
+            for node in self.nodes:
+                if node not in here:
+                    self._probe(node, now)
         return here
 
     def ask(self, node: Node, command: Command[Any], told: Told) -> None:
@@ -110,17 +111,24 @@ class Council:
         for introduction in self._tongue.introduction():
             self.ask(node, introduction, _ignored)
 
-    def _hear(
-        self,
-        node: Node,
-        read: Callable[[Any], Any],
-        told: Told,
-        asked_at: float,
-        outcome: Reply | StoreUnreachable,
-    ) -> None:
+    def _hear(self, node: Node, read: Callable[[Any], Any], told: Told, asked_at: float, outcome: Outcome) -> None:
         with self.lock:
-            self._take(node, read, told, asked_at, outcome)
-        self.tell()
+            node.waiting -= 1
+            if isinstance(outcome, Reply):
+                node.is_down, node.silent_since, node.refusals = False, self.now(), 0
+                if (at := outcome.at) is not None:
+                    node.ahead, self._has_heard_time = at - asked_at, True
+                try:
+                    answer = read(outcome.value)
+                except Exception as error:  # noqa: BLE001 - a reply nobody can read is one server's trouble, not the wire's
+                    answer = self._unreadable(error)
+                told(node.number, answer)
+                if node.owed:
+                    self._pay(node)
+            else:
+                self._bear(node, outcome, told)
+        if self.decided:
+            self.tell()
 
     def tell(self) -> None:
         """Pass on what was decided; not before the lock is free, as whoever hears of it may do anything."""
@@ -131,33 +139,14 @@ class Council:
                 return
             heard(outcome)
 
-    def _take(
-        self,
-        node: Node,
-        read: Callable[[Any], Any],
-        told: Told,
-        asked_at: float,
-        outcome: Reply | StoreUnreachable,
-    ) -> None:
-        node.waiting -= 1
-        if isinstance(outcome, Reply):
-            node.is_down, node.silent_since, node.refusals = False, self.now(), 0
-            if outcome.at is not None:
-                node.ahead, self._has_heard_time = outcome.at - asked_at, True
-            try:
-                answer = read(outcome.value)
-            except Exception as error:  # noqa: BLE001 - a reply nobody can read is one server's trouble, not the wire's
-                answer = self._unreadable(error)
-            told(node.number, answer)
-            if node.owed:
-                self._pay(node)
-            return
-        if outcome.why.startswith("NOSCRIPT"):
+    def _bear(self, node: Node, silence: StoreUnreachable, told: Told) -> None:
+        """One has not answered, or has refused to do anything."""
+        if silence.why.startswith("NOSCRIPT"):
             node.knows_scripts = False
-        elif outcome.is_outage or not isinstance(outcome, StoreRefused):
+        elif silence.is_outage or not isinstance(silence, StoreRefused):
             node.is_down = True
-        told(node.number, outcome)
-        if node.owed and isinstance(outcome, StoreRefused) and node.refusals < MOST_REFUSALS:
+        told(node.number, silence)
+        if node.owed and isinstance(silence, StoreRefused) and node.refusals < MOST_REFUSALS:
             node.refusals += 1
             self.ask(node, self._tongue.time(), _ignored)
 
@@ -177,13 +166,17 @@ class Council:
         if self._has_heard_time:
             self._has_heard_time = False
             known = sorted([node.ahead for node in self.nodes if node.ahead is not None])
-            self._ahead = known[(len(known) - 1) // 2]
-            self._latest = known[-1]
+            self._ahead, self._latest = known[(len(known) - 1) // 2], known[-1]
         return self._ahead
 
     def at(self, node: Node, moment: float) -> float:
         """A moment of the quorum's time, as this server's clock has it."""
         return moment if node.ahead is None else moment - self.note_time() + node.ahead
+
+    def at_each(self, nodes: Iterable[Node], moment: float) -> Mapping[int, float]:
+        """The same for several that have told their time."""
+        since = moment - self.note_time()
+        return {node.number: since + node.ahead for node in nodes if node.ahead is not None}
 
     def floor(self, seen: int) -> int:
         """What the fences of the next election are to be above."""
@@ -210,18 +203,13 @@ class Council:
     # What they are owed.
 
     def leave(self, node: Node, store: NodeStore, name: str, leave: Leave) -> None:
-        """Take back from one of them what it has of an owner."""
-        self.say_goodbye(node, store.leave(name, leave), lambda: (store, name, leave), _ignored)
+        """Take back from one of them what it has of an owner; if it does not answer, it is told again when it is back."""
 
-    def say_goodbye(self, node: Node, command: Command[Any], owed: Callable[[], Debt], told: Told) -> None:
-        """The same, in words that are there already; what it does not answer is `owed`, and it is told that again."""
-
-        def answered(number: int, answer: Any) -> None:
+        def told(_number: int, answer: Any) -> None:
             if isinstance(answer, StoreUnreachable):
-                self.owe(node, *owed())
-            told(number, answer)
+                self.owe(node, store, name, leave)
 
-        self.ask(node, command, answered)
+        self.ask(node, store.leave(name, leave), told)
 
     def owe(self, node: Node, store: NodeStore, name: str, leave: Leave) -> None:
         """It is to be told when it is back."""
@@ -262,8 +250,8 @@ class Council:
             wakes = self.wakes.get(push.owner)
             if wakes is None or number in wakes:
                 return
-            wakes.add(number)
-            times = len(wakes)
+            self.wakes[push.owner] = wakes | {number}
+            times = len(wakes) + 1
         if times in (1, self.need):
             within = 0.0 if times == self.need else jitter(2, push.owner)
             self._ear.deliver(Push(push.channel, push.owner, 0, "woken", within), asked_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreRefused, StoreUnreachable
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from dibs.stores.quorum.council import Council
     from dibs.stores.quorum.node import NodeStore
 
+NEW, SILENT = Absent.NEW, Absent.SILENT
+NOTHING: Mapping[int, Any] = {}
+NOBODY: frozenset[int] = frozenset()
 UNSURE = 32
 """So many times longer waits who cannot know whether somebody has a majority: not all have answered."""
 SPLIT = "others asked at the same time, and each got a part of it"
@@ -43,28 +46,29 @@ class Election(Ballot):
         super().__init__(council, store, heard)
         self._name, self._ask = wish
         self._need = needed(council.size, self._ask.room)
-        self.not_after: dict[int, float] = {}
+        self.not_after: Mapping[int, float] = NOTHING
         """When each of their clocks bars what it has not answered."""
-        self.inherited: dict[int, float | None] = {}
+        self.inherited: Mapping[int, float | None] = NOTHING
         self._yes = self._no = self._leaps = 0
         self._fences: dict[int, int] = {}
-        self._fence = self._floor = 0
+        self._fence = self._proposed = 0
         self._raised: dict[int, int | None] = {}
         self._told: dict[int, set[int]] = {}
         """Which other fences what each has granted may have by now."""
-        self._is_lost = self._is_over = False
-        self._closed: set[int] = set()
+        self._is_lost = self._is_over = self._is_left = False
+        self._closed: frozenset[int] = NOBODY
 
     def begin(self) -> None:
         council, ask = self.council, self._ask
-        self._floor = floor = council.floor(ask.seen)
+        floor = council.floor(ask.seen)
+        self._proposed = floor + 1
         if ask.queue:
-            council.wakes[ask.owner] = set()
+            council.wakes[ask.owner] = NOBODY
         self.voters = [node for node in council.present() if node.ahead is not None]
         if len(self.voters) < self._need:
             self.fail()
             return
-        self.not_after = {node.number: council.at(node, ask.not_after) for node in self.voters}
+        self.not_after = council.at_each(self.voters, ask.not_after)
         council.know(ask.owner, self)
         vote = self.store.vote(self._name, ask, floor)
         for node in self.voters:
@@ -72,49 +76,62 @@ class Election(Ballot):
 
     def unanswered_at(self, number: int) -> float | None:
         """Until when a vote that was asked for may still be given; `None` if none is out there."""
-        answer = self.answers.get(number, Absent.SILENT)
+        answer = self.answers.get(number, SILENT)
         if isinstance(answer, Granted) and not self.inherited:  # as nearly always
             return None
-        is_out = answer is Absent.SILENT or (
+        is_out = answer is SILENT or (
             isinstance(answer, StoreUnreachable) and not isinstance(answer, StoreRefused)
         )
         bars = [self.inherited.get(number), self.not_after.get(number) if is_out else None]
         return max((bar for bar in bars if bar is not None), default=None)
 
-    def is_under_way(self, number: int) -> bool:
-        """Whether it was asked for its vote once, and may answer on the connection on which it was."""
-        return number not in self.answers and self.inherited.get(number) is None
-
     @property
     def is_surely_undone(self) -> bool:
         return not any(self.unanswered_at(number) for number in self.not_after.keys() | self.inherited.keys())
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether all were asked, for the first time, and whoever has answered by now has granted it."""
+        return not self.inherited and len(self.not_after) == self.council.size and len(self.answers) == self._yes
+
     def inherit(self, before: Election) -> None:
         """Who was asked in the election before may know our owner; and who did not answer may still do it."""
-        for number in before.not_after.keys() | before.inherited.keys():
-            self.inherited[number] = before.unanswered_at(number)
+        known = before.not_after.keys() | before.inherited.keys()
+        self.inherited = {number: before.unanswered_at(number) for number in known}
 
     def has_asked(self, number: int) -> bool:
         """Whether that server may know its owner."""
         return number in self.not_after or number in self.inherited
 
     def close(self, numbers: Iterable[int]) -> None:
-        """Its owner leaves these servers, or asks them anew: what they still answer to this changes nothing."""
-        self._closed.update(numbers)
+        """Its owner asks these servers anew: what they still answer to this changes nothing."""
+        self._closed = self._closed.union(numbers)
+
+    def leave(self) -> Collection[int]:
+        """The same with all of them, as its owner leaves.
+
+        Gives those who were asked for their vote once, and may answer on the connection on which they were.
+        """
+        self._is_left = True
+        if len(self.answers) == len(self.not_after):
+            return ()
+        out = [number for number in self.not_after if number not in self.answers]
+        return [number for number in out if self.inherited.get(number) is None]
 
     def hear(self, number: int, answer: Any) -> None:
-        if self.answers.get(number, Absent.SILENT) is not Absent.SILENT:
+        if self.answers.get(number, SILENT) is not SILENT:
             return
         self.answers[number] = answer
         if isinstance(answer, Granted):
             self._yes += 1
             self._fences[number] = answer.fence
-            self.council.note_fence(answer.fence)
+            if answer.fence != self._proposed:
+                self.council.note_fence(answer.fence)
         elif isinstance(answer, Queued | Busy):
             self._no += 1
-        elif answer is Absent.NEW:
+        elif answer is NEW:
             Naming(self.council, self.store).begin(self.council.nodes[number])
-        if number in self._closed:
+        if self._is_left or number in self._closed:
             return
         if self.is_decided:
             self._tidy_up(number, answer)
@@ -150,7 +167,7 @@ class Election(Ballot):
     def _settle(self) -> None:
         council, fences = self.council, self._fences
         self._fence = fence = max(fences.values())
-        council.note_agreed(self._floor, fence)
+        council.note_agreed(self._proposed - 1, fence)
         if is_settled(fences.values(), fence, council.need):
             self._win()
             return
@@ -163,7 +180,7 @@ class Election(Ballot):
         self._told.setdefault(number, set()).add(fence)
 
         def told(_number: int, answer: Any) -> None:
-            if fence == self._fence and not self.is_decided and number not in self._closed:
+            if fence == self._fence and not self.is_decided and not (self._is_left or number in self._closed):
                 self._raised[number] = None if isinstance(answer, StoreUnreachable) else answer
                 self._count_raised()
 

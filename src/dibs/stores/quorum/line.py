@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreUnreachable
@@ -81,7 +80,7 @@ class QuorumLine(QuorumWire):
         ballot = super().put(words, heard)
         if ballot.is_urgent and not ballot.is_decided:
             self._open[ballot] = self.council.now() + NODE_PATIENCE
-            ballot.concluded = partial(self._shut, ballot)
+            ballot.concluded = self._shut
             self._watch(NODE_PATIENCE)
         return ballot
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreUnreachable
-from dibs.model.asks import Acquire, KeepAlive, Leave, Memo, Renew, Said
+from dibs.model.asks import RELEASED, Acquire, KeepAlive, Leave, Memo, Renew, Said
 from dibs.model.quorum import Register, kept, left, needed
 from dibs.model.request import PATIENCE
+from dibs.model.value import value
 from dibs.ports.store import Command
 from dibs.stores.quorum.ballot import Ballot, Errand, Heard, Poll
 from dibs.stores.quorum.election import Election
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.stores.quorum.node import NodeStore
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToElect:
     """Give me this lock."""
 
@@ -35,7 +34,7 @@ class ToElect:
         return Election(council, self.store, heard, (self.name, self.ask))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToKeep:
     """Keep these leases and tickets."""
 
@@ -46,7 +45,7 @@ class ToKeep:
         return Renewal(council, self.store, heard, self.asks)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToLeave:
     """Remove every trace of me."""
 
@@ -58,7 +57,7 @@ class ToLeave:
         return Departure(council, self.store, heard, (self.name, self.leave))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToKnow:
     """Tell me, all of you or any majority."""
 
@@ -71,7 +70,7 @@ class ToKnow:
         return Poll(council, self.store, heard, self.question, self.sum_up, is_for_all=self.is_for_all)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToNote:
     """Note this, any one of you."""
 
@@ -82,7 +81,7 @@ class ToNote:
         return Errand(council, self.store, heard, self.question)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToSet:
     """Tell me these sheets; or make these changes, each for itself."""
 
@@ -93,7 +92,7 @@ class ToSet:
         return Setting(council, self.store, heard, self.wishes)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToCheck:
     """How are you set up?"""
 
@@ -103,7 +102,7 @@ class ToCheck:
         return Checkup(council, self.store, heard)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToMeet:
     """What time is it? The first question to all of them, by which we learn who is there, and who is new."""
 
@@ -157,32 +156,55 @@ class Departure(Ballot):
         super().__init__(council, store, heard)
         self._name, self._leave = farewell
         self._election: Election | None = None
+        self._behind: Collection[int] = ()
+        """Those on whose connections it follows what they have not answered yet."""
+        self._released = 0
 
     def begin(self) -> None:
         council, leave, here = self.council, self._leave, self.council.present()
         self._election = election = council.forget(leave.owner)
-        if election is not None:
-            election.close(range(council.size))
         usual = self.store.leave(self._name, leave)
+        if election is not None:
+            self._behind = election.leave()
+            is_plain = leave.bar_until is None and leave.memo is None
+            if is_plain and election.is_smooth and len(here) == council.size:  # as nearly always
+                self.voters = here
+                for node in here:
+                    council.ask(node, usual, self.hear)
+                return
+        self._begin_carefully(here, usual)
+
+    def _begin_carefully(self, here: Sequence[Node], usual: Command[Any]) -> None:
+        """Each in its own words: some are away, or have not answered what they were asked before."""
+        council, election = self.council, self._election
         for node in council.nodes:
             is_known = election is None or election.has_asked(node.number)
             if node in here or (is_known and not node.is_down):
                 self.voters.append(node)
-                is_behind = election is not None and election.is_under_way(node.number)
-                said = self._for(node, is_behind=is_behind)
-                command = usual if said is leave else self.store.leave(self._name, said)
-                told = partial(self._hear_behind, node) if is_behind else self.hear
-                council.say_goodbye(node, command, partial(self._owed, node), told)
+                said = self._for(node, is_behind=node.number in self._behind)
+                command = usual if said is self._leave else self.store.leave(self._name, said)
+                council.ask(node, command, self.hear)
             elif is_known:
                 council.owe(node, *self._owed(node))
         if len(self.voters) < council.need:
             self.fail()
 
-    def _hear_behind(self, node: Node, number: int, answer: Any) -> None:
+    def hear(self, number: int, answer: Any) -> None:
+        if isinstance(answer, StoreUnreachable):
+            node = self.council.nodes[number]
+            self.council.owe(node, *self._owed(node))
+        elif number in self._behind:
+            self._see_behind(self.council.nodes[number])
+        if answer is RELEASED:
+            self._released += 1
+        self.answers[number] = answer
+        if not self.is_decided:
+            self.look()
+
+    def _see_behind(self, node: Node) -> None:
         """One who has answered the farewell and not what was asked before it was told them on two connections."""
-        if not isinstance(answer, StoreUnreachable) and self._out_until(node) is not None:
+        if self._out_until(node) is not None:
             self.council.leave(node, *self._owed(node))
-        self.hear(number, answer)
 
     def _owed(self, node: Node) -> Debt:
         """What it is to be told if it does not answer: then what was asked before may come after."""
@@ -206,6 +228,8 @@ class Departure(Ballot):
         return None if self._leave.bar_until else council.at(node, council.now() + council.note_time() + PATIENCE)
 
     def look(self) -> None:
+        if self._released == len(self.answers) < self.council.need:  # what comes next decides, and not this
+            return
         answer = left(self.said(), size=self.council.size, out=self.out)
         if answer is not None:
             self.decide(answer)

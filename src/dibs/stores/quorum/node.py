@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dibs.model.asks import Said
+from dibs.model.asks import Granted, Said
 from dibs.model.quorum import Absent, Register
 from dibs.ports.store import Command
 from dibs.stores.quorum.cells import CellStore, RedisCells
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dibs.model.quorum import Christening
 
 FORGETFUL = "it may forget in a crash what it has answered, and with it its vote: set appendfsync to always"
-NEW = 11
+GRANTED, NEW = 1, 11
 """What a script answers on a server that has forgotten all."""
 
 
@@ -152,6 +152,8 @@ def _by(sha: bytes, command: Command[Any], read: Any) -> Command[Any]:
 
 
 def _voted(answer: Sequence[Any]) -> AcquireAnswer | Absent:
+    if answer[1] == GRANTED:  # as nearly always
+        return Granted(answer[2])
     if answer[1] == NEW:
         return Absent.NEW
     vote = acquired(answer)
