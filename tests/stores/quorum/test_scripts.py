@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -111,12 +111,16 @@ def both(server: Server, request: pytest.FixtureRequest) -> Iterator[Both]:
     made.close()
 
 
+def _vote(worded: Callable[[float], Sequence[Any]], read: Callable[[Any], Any]) -> Command[Any]:
+    return Command(worded(10**10), read)
+
+
 def _next(random: Random, floor: int, fences: list[int]) -> Callable[[Any], Command[Any]]:
     owner, room = random.choice(OWNERS), random.choice((1, 1, 1, 2, 3, CROWD))
     seen = random.choice(fences or [HIGH])
     ask = Acquire(owner, TTL, 0.0, owner, "who", queue=random.random() < 0.7, room=room, depth=int(room > 1))
     ways: dict[str, Callable[[Any], Command[Any]]] = {
-        "vote": lambda store: store.vote("a", ask, floor)(10**10),
+        "vote": lambda store: _vote(*store.vote("a", ask, floor)),
         "raise": lambda store: store.raise_("a", owner, seen + 1),
         "leave": lambda store: store.leave("a", Leave(owner)),
         "withdraw": lambda store: store.leave("a", Leave(owner, fence=seen)),

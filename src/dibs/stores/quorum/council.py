@@ -98,13 +98,17 @@ class Council:
 
     def ask(self, node: Node, command: Command[Any], told: Told) -> None:
         """Send it to one of them; `told` hears what comes of it, if anything does."""
+        self.post(node, command.words, command.read, told)
+
+    def post(self, node: Node, words: Sequence[Any], read: Callable[[Any], Any], told: Told) -> None:
+        """The same, of what is worded for each of them anew."""
         if not node.knows_scripts:
             self._introduce(node)
         now = self.now()
         if not node.waiting:
             node.silent_since = now
         node.waiting += 1
-        node.line.post(command.words, 0, partial(self._hear, node, command.read, told, now))
+        node.line.post(words, 0, partial(self._hear, node, read, told, now))
 
     def _introduce(self, node: Node) -> None:
         node.knows_scripts = True
@@ -203,7 +207,7 @@ class Council:
     # What they are owed.
 
     def leave(self, node: Node, store: NodeStore, name: str, leave: Leave) -> None:
-        """Take back from one of them what it has of an owner; if it does not answer, it is told again when it is back."""
+        """Take back from one of them what it has of an owner. Who does not answer is told again when it is back."""
 
         def told(_number: int, answer: Any) -> None:
             if isinstance(answer, StoreUnreachable):

@@ -53,7 +53,7 @@ class Election(Ballot):
         self._fences: dict[int, int] = {}
         self._fence = self._proposed = 0
         self._raised: dict[int, int | None] = {}
-        self._told: dict[int, set[int]] = {}
+        self._told: Mapping[int, Collection[int]] = NOTHING
         """Which other fences what each has granted may have by now."""
         self._is_lost = self._is_over = self._is_left = False
         self._closed: frozenset[int] = NOBODY
@@ -70,18 +70,16 @@ class Election(Ballot):
             return
         self.not_after = council.at_each(self.voters, ask.not_after)
         council.know(ask.owner, self)
-        vote = self.store.vote(self._name, ask, floor)
+        worded, read = self.store.vote(self._name, ask, floor)
         for node in self.voters:
-            council.ask(node, vote(self.not_after[node.number]), self.hear)
+            council.post(node, worded(self.not_after[node.number]), read, self.hear)
 
     def unanswered_at(self, number: int) -> float | None:
         """Until when a vote that was asked for may still be given; `None` if none is out there."""
         answer = self.answers.get(number, SILENT)
         if isinstance(answer, Granted) and not self.inherited:  # as nearly always
             return None
-        is_out = answer is SILENT or (
-            isinstance(answer, StoreUnreachable) and not isinstance(answer, StoreRefused)
-        )
+        is_out = answer is SILENT or (isinstance(answer, StoreUnreachable) and not isinstance(answer, StoreRefused))
         bars = [self.inherited.get(number), self.not_after.get(number) if is_out else None]
         return max((bar for bar in bars if bar is not None), default=None)
 
@@ -141,6 +139,8 @@ class Election(Ballot):
             self.look()
 
     def look(self) -> None:
+        if self._yes == len(self.answers) < self._need:  # what comes next decides, and not this
+            return
         match standing(self._need, yes=self._yes, no=self._no, out=self.out):
             case Standing.ELECTED:
                 self._settle()
@@ -177,7 +177,7 @@ class Election(Ballot):
 
     def _raise(self, number: int) -> None:
         node, fence = self.council.nodes[number], self._fence
-        self._told.setdefault(number, set()).add(fence)
+        self._told = {**self._told, number: {*self._told.get(number, ()), fence}}
 
         def told(_number: int, answer: Any) -> None:
             if fence == self._fence and not self.is_decided and not (self._is_left or number in self._closed):

@@ -170,7 +170,7 @@ class Departure(Ballot):
             if is_plain and election.is_smooth and len(here) == council.size:  # as nearly always
                 self.voters = here
                 for node in here:
-                    council.ask(node, usual, self.hear)
+                    council.post(node, usual.words, usual.read, self.hear)
                 return
         self._begin_carefully(here, usual)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from dibs.model.asks import Granted, Said
 from dibs.model.quorum import Absent, Register
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     )
     from dibs.model.quorum import Christening
 
+Paper: TypeAlias = "tuple[Callable[[float], Sequence[Any]], Callable[[Any], AcquireAnswer | Absent]]"
+"""How each of them is asked for its vote, once it is said until when it may be given; and how its answer is read."""
 FORGETFUL = "it may forget in a crash what it has answered, and with it its vote: set appendfsync to always"
 GRANTED, NEW = 1, 11
 """What a script answers on a server that has forgotten all."""
@@ -54,8 +56,8 @@ class NodeStore(CellStore, Protocol):
         """What it must be told before anything else."""
         ...
 
-    def vote(self, name: str, ask: Acquire, floor: int) -> Callable[[float], Command[AcquireAnswer | Absent]]:
-        """Grant it a part of the lock, with a fence above this floor, or a ticket for it; until when, each is told."""
+    def vote(self, name: str, ask: Acquire, floor: int) -> Paper:
+        """Grant it a part of the lock, with a fence above this floor, or a ticket for it."""
         ...
 
     def raise_(self, name: str, owner: str, fence: int) -> Command[int | None]:
@@ -94,20 +96,20 @@ class RedisNode(RedisCells):
     def introduction(self) -> Sequence[Command[object]]:
         return [Command((script.load,), _as_it_is) for script in ALL]
 
-    def vote(self, name: str, ask: Acquire, floor: int) -> Callable[[float], Command[AcquireAnswer | Absent]]:
-        script, more = ACQUIRE, b""
+    def vote(self, name: str, ask: Acquire, floor: int) -> Paper:
+        script, fence, more = ACQUIRE, floor + 1, b""
         if ask.depth or ask.room != 1:
-            script, more = ENTER, bulks((b"%d" % ask.room, b"%d" % ask.depth))
+            script, fence, more = ENTER, floor, bulks((b"%d" % ask.room, b"%d" % ask.depth))
         wish = self._wishes(ask.ttl, ask.queue, ask.channel, ask.who, ask.purpose)
         head = script.head(keys=Keys.COUNT + 1, args=8 if more else 6)
         before = b"".join((head, self._keys.of(name), self._born, bulks((ask.owner.encode(),))))
-        after = b"".join((bulks((b"%d" % floor,)), wish, more))
+        after = b"".join((bulks((b"%d" % fence,)), wish, more))
 
-        def worded(not_after: float) -> Command[AcquireAnswer | Absent]:
+        def worded(not_after: float) -> Sequence[bytes]:
             until = b"%d" % (not_after * MICRO)
-            return Command((b"%b$%d\r\n%b\r\n%b" % (before, len(until), until, after),), _voted)
+            return (b"%b$%d\r\n%b\r\n%b" % (before, len(until), until, after),)
 
-        return worded
+        return worded, _voted
 
     def raise_(self, name: str, owner: str, fence: int) -> Command[int | None]:
         words = RAISE.head(keys=Keys.COUNT, args=2) + self._keys.of(name) + bulks((owner.encode(), b"%d" % fence))

@@ -17,7 +17,7 @@ def _script(name: str, before: str = "") -> Script:
 
 
 _BORN = _source("born")
-ACQUIRE, ENTER = _script("acquire", _BORN + _VOTES), _script("enter", _BORN + _VOTES)
+ACQUIRE, ENTER = _script("acquire", _source("free") + _VOTES), _script("enter", _BORN + _VOTES)
 KEEP, LEAVE, EVICT = _script("keep", _KEEPS), _script("leave", _KEEPS), _script("evict", _KEEPS)
 RECALL, RAISE, WITHDRAW = _script("recall", _BORN), _script("raise"), _script("withdraw", _KEEPS)
 CENSUS, CHRISTEN = _script("census"), _script("christen")

@@ -13,8 +13,9 @@ from dibs.stores.memory.server import BLANK
 from dibs.testing.simulation.quorum.cells import CellServer, DirectCells
 
 if TYPE_CHECKING:
-    from dibs.model.asks import Acquire, AcquireAnswer, Push, Recalled
+    from dibs.model.asks import Acquire, Push, Recalled
     from dibs.model.quorum import Christening
+    from dibs.stores.quorum.node import Paper
 
 
 class NodeServer(CellServer):
@@ -87,12 +88,11 @@ class DirectNode(DirectCells):
     def introduction(self) -> Sequence[Command[object]]:
         return ()
 
-    def vote(self, name: str, ask: Acquire, floor: int) -> Callable[[float], Command[AcquireAnswer | Absent]]:
-        def worded(not_after: float) -> Command[AcquireAnswer | Absent]:
-            asked = replace(ask, not_after=not_after, seen=floor)
-            return Command(("vote", self._prefix + name, asked), _as_it_is, self._node)
+    def vote(self, name: str, ask: Acquire, floor: int) -> Paper:
+        def worded(not_after: float) -> Sequence[Any]:
+            return ("vote", self._prefix + name, replace(ask, not_after=not_after, seen=floor))
 
-        return worded
+        return worded, _as_it_is
 
     def raise_(self, name: str, owner: str, fence: int) -> Command[int | None]:
         return Command(("raise", self._prefix + name, owner, fence), _as_it_is, self._node)
