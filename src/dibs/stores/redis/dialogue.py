@@ -55,9 +55,11 @@ RELEASED = 7
 
 def told_with(said: Any) -> Sequence[Push]:
     """Whom of this process a lock was handed to that it has just given back, where that comes with the answer."""
-    if type(said) is list and len(said) > 2 and said[1] == RELEASED and type(said[2]) is list:  # noqa: PLR2004
-        return [push for words in said[2] if isinstance(words, bytes) and (push := _push("", words)) is not None]
-    return ()
+    match said:
+        case [_, code, [*told]] if code == RELEASED:
+            return [push for words in told if isinstance(words, bytes) and (push := _push("", words)) is not None]
+        case _:
+            return ()
 
 
 def _push(channel: str, words: bytes) -> Push | None:
