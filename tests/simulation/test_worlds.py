@@ -94,6 +94,11 @@ def test_no_world_of_several_servers_breaks_a_promise(first: int) -> None:
     assert not {seed: faults for seed, faults in found.items() if faults}
 
 
+@pytest.mark.parametrize("seed", [pytest.param(16_314, id="who has the time of all servers wrong is told it")])
+def test_a_world_of_several_servers_that_has_shown_a_fault_shows_none(seed: int) -> None:
+    assert not play_quorum(seed).faults
+
+
 def test_every_kind_of_fault_bites_somewhere_among_several_servers() -> None:
     seen: Counter[str] = Counter()
     for seed in range(300):

@@ -51,6 +51,31 @@ def test_it_is_decided_as_soon_as_a_majority_has_granted_it(hands: Hands) -> Non
     assert hands.holders() == ["ann", None, "ann"]
 
 
+@pytest.mark.parametrize("silent", [(), (2,)])
+def test_who_asks_too_late_is_told_the_time_to_ask_by(hands: Hands, silent: tuple[int, ...]) -> None:
+    for server in hands.servers:
+        server.offset += 60.0
+    answers = hands.begin("ann")
+    for number, line in enumerate(hands.lines):
+        if number in silent:
+            line.break_off()
+    hands.answer()
+    assert value(answers) is Said.REFUSED
+    assert cast("Reply", answers[0]).at == hands.servers[0].clock()
+
+
+def test_where_too_few_are_there_nobody_is_late(hands: Hands) -> None:
+    for server in hands.servers:
+        server.offset += 60.0
+    answers = hands.begin("ann")
+    hands.lines[1].break_off()
+    hands.lines[2].break_off()
+    hands.answer()
+    [outcome] = answers
+    assert isinstance(outcome, StoreUnreachable)
+    assert outcome.is_outage
+
+
 def test_all_give_the_same_fence_and_need_not_be_told_it(hands: Hands) -> None:
     answers = hands.begin("ann")
     hands.answer()

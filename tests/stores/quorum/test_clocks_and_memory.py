@@ -168,3 +168,18 @@ def test_servers_that_may_forget_what_they_answered_are_told_of() -> None:
             client.lock("a").acquire().release()
             client.lock("a", ttl=0.3).acquire(), client.inspect("a")
         assert not calm.of(StoreRisky)
+
+
+@pytest.mark.skipif(bool(NO_SHIM), reason=NO_SHIM)
+@pytest.mark.parametrize("seconds", [60, -60])
+def test_a_client_goes_on_when_the_clocks_of_all_servers_are_set(shim: Path, tmp_path: Path, seconds: int) -> None:
+    file = at_true_time(tmp_path)
+    with ExitStack() as stack:
+        servers = [stack.enter_context(Server(there(FIRST), env=environment(shim, file))) for _ in range(3)]
+        d = stack.enter_context(dibs.connect(url_of([server.port for server in servers]), quiet=True))
+        with d.lock("stock", wait=5) as before:
+            pass
+        for server in servers:
+            Skewed(server, file).set(seconds)
+        with d.lock("stock", wait=5) as after:
+            assert after.fence > before.fence

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import StoreRefused, StoreUnreachable
-from dibs.model.asks import Acquire, Busy, Granted, Leave, Queued
+from dibs.model.asks import Acquire, Busy, Granted, Leave, Queued, Said
 from dibs.model.quorum import (
     MOST_LEAPS,
     Absent,
@@ -148,10 +148,18 @@ class Election(Ballot):
                 self._yield()
             case Standing.UNKNOWN:
                 self._is_lost = True
-                self.fail()
+                if self._is_late():
+                    self.decide(Said.REFUSED)  # an answer, which tells the asker the time: it will ask by that
+                else:
+                    self.fail()
                 self._take_back()
             case None:
                 pass
+
+    def _is_late(self) -> bool:
+        """Whether enough are there, and some say that the ask came too late: its asker had their time wrong."""
+        there = [answer for answer in self.answers.values() if not isinstance(answer, StoreUnreachable)]
+        return Absent.LATE in there and len(there) >= self._need
 
     def hurry(self) -> None:
         if self._fence and not self.is_decided:  # the second phase: who has not confirmed it does not
