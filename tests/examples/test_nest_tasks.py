@@ -150,6 +150,7 @@ def test_workers_whose_redis_is_not_there_lock_for_their_own_machine(tmp_path: P
 
 def test_ctrl_c_lets_the_tasks_at_work_finish_and_ends_all_workers(tmp_path: Path) -> None:
     with workers(tmp_path, take="1.4") as fleet:
+        fleet.hear_all({rf"Worker Instance {number}: \[DistributedLock\] .*" for number in (1, 2, 3)})
         who = who_got(fleet, "hourly-task")
         lines = fleet.ends(by_keyboard=True)
     assert [line for line in lines if line.startswith(f"{who}: [TasksService] hourly-task done for ")]
