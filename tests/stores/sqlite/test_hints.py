@@ -238,6 +238,13 @@ def test_sockets_are_beside_their_file_unless_its_path_is_too_long(monkeypatch: 
 def test_a_thread_s_mailbox_belongs_to_its_line() -> None:
     assert home("/a/b.sqlite-wake/0123.17") == "/a/b.sqlite-wake/0123"
     assert home("/a/b.sqlite-wake/0123") == "/a/b.sqlite-wake/0123"
+    assert home("0123456789abcdef.17") == "0123456789abcdef"
+
+
+@pytest.mark.parametrize("line", ["0123456789abcdef", "0123456789012345", "/a/b.12/0123456789012345"])
+def test_a_line_s_own_mailbox_is_its_own_also_if_its_name_is_a_number(line: str) -> None:
+    """One of some 1,800 names has no letter in it."""
+    assert home(line) == line
 
 
 def test_a_bell_that_is_collected_closes_its_sockets_without_complaint(path: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +42,23 @@ def test_whoever_was_handed_the_lock_is_told_before_the_line_is_hung_up(
         thread.join(10)
         assert not thread.is_alive()
     assert is_too_late == [False]
+
+
+@pytest.mark.parametrize("name", ["0123456789abcde", "012345678901234"])
+def test_who_holds_in_a_loop_is_told_of_an_eviction_at_once_whatever_its_line_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    holder, other = (SqliteBackend(Location(tmp_path / "locks.sqlite")) for _ in range(2))
+    numbers = count()
+    monkeypatch.setattr(holder, "new_channel", lambda: f"{name}{next(numbers)}")
+
+    async def scene() -> None:
+        is_told, loop = asyncio.Event(), asyncio.get_running_loop()
+        async with Dibs(holder) as d:
+            lease = await d.lock("a", ttl=60, on_lost=lambda _: loop.call_soon_threadsafe(is_told.set)).aacquire()
+            with Dibs(other) as by_force:
+                by_force.force_release("a", fence=lease.fence)
+                await asyncio.wait_for(is_told.wait(), 10)
+            assert lease.lost
+
+    asyncio.run(scene())

@@ -64,8 +64,8 @@ def new_name() -> str:
 
 def home(channel: str) -> str:
     """The line's own mailbox, to which a thread's (`line.thread`) belongs."""
-    line, _, thread = channel.rpartition(".")
-    return line if thread.isdecimal() else channel
+    line, _, thread = channel.rpartition(".")  # a line's own name has no dot, but the path of its folder may have one
+    return line if line and thread.isdecimal() else channel
 
 
 def worded(push: Push, granted_at: float) -> bytes:
