@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import dibs
@@ -171,3 +172,14 @@ def come_for_a_moment(url: str, programs: int, turns: int) -> None:
                 d.lock("a").acquire().release()
 
     say("came", sum(ended_well(in_a_fork(take_some)) for _ in range(programs)))
+
+
+def take_without_a_pause(url: str, log: str, turns: int) -> None:
+    """One of many who want the same lock, and want it again as soon as they have given it back."""
+    longest = 0
+    with dibs.connect(url, quiet=True) as d:
+        told("go")
+        for _ in range(turns):
+            d.lock("a").acquire().release()
+            longest = max(longest, Path(log).stat().st_size)
+        say("longest log", longest)

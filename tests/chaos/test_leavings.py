@@ -106,6 +106,19 @@ def test_the_log_stays_short_however_many_programs_come_and_go(stage: Stage, fil
         assert Path(f"{file}-wal").stat().st_size < 3_000_000
 
 
+@pytest.mark.thorough
+def test_the_log_stays_short_however_long_many_write_without_a_pause(stage: Stage, file: Path, url: str) -> None:
+    """There is no moment then in which all of it is home, unless somebody keeps the others waiting."""
+    with dibs.connect(url, quiet=True) as d, d.lock("stays"):
+        programs = [stage.start(leavings.take_without_a_pause, url, f"{file}-wal", 3_000) for _ in range(4)]
+        for program in programs:
+            program.tell("go")
+        for program in programs:
+            [longest] = program.hear("longest log")
+            assert longest < 12_000_000
+            program.ends()
+
+
 LOST = """
 import dibs
 d = dibs.connect({url!r}, quiet=True)

@@ -36,8 +36,15 @@ The first naps are all short, or one that comes and goes without a pause would k
 """
 LOOK_EVERY = 0.25
 """How often to see whether the file is still there."""
-LOOK_AT_LOG = 64
-"""After how many commits of our own to see whether the log has grown long."""
+LOOK_AT_LOG = 256
+"""After how many commits of our own to bring home what is in the log.
+
+The first time comes by chance: so all processes do not do it at once, and of many that live for a moment some do.
+"""
+LONG_LOG, LONGEST_LOG = 1_000_000, 8_000_000
+"""Below so many bytes it is not worth it, and from so many on others are kept waiting for it."""
+LONGEST_WAIT_FOR_LOG = 0.05
+"""How long to wait until others have written, and then until they have read."""
 LONGEST_TURN = 2.0
 """How long one who closes or forks waits for another thread's transaction."""
 
@@ -105,11 +112,11 @@ class Database:
         self._secured = changes
 
     def tidy_up(self) -> None:
-        """Now and then see whether the log has grown long; bringing it home takes a while, so others are told first."""
+        """Now and then bring home what is in the log: that takes a while, so others are told first."""
         if self._commits >= LOOK_AT_LOG and not self._gate.inside:
             self._commits = 0
-            with suppress(InUse):
-                self._gate.alone(0.0, self._shorten_log)
+            with suppress(InUse, sqlite3.Error):  # the next who looks will try
+                self._gate.alone(0.0, self._bring_log_home)
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again. A signal's handler may close what its thread is using."""
@@ -165,7 +172,7 @@ class Database:
         except BaseException:
             db.close()
             raise
-        self._db = db
+        self._db, self._commits = db, int.from_bytes(os.urandom(2)) % LOOK_AT_LOG
         if self._file.opened_as(found):
             self._replaced()
         return db
@@ -182,7 +189,7 @@ class Database:
         if mode != "wal":
             raise Unfit("its file system has no shared memory", "name a file on a local disk")
         db.execute("PRAGMA wal_autocheckpoint = 0")  # see tidy_up
-        db.execute("PRAGMA journal_size_limit = 0")  # cut off what was brought home, or it would look long for ever
+        db.execute(f"PRAGMA journal_size_limit = {2 * LONGEST_LOG}")  # see _bring_log_home
         # What a power cut takes back, the next boot would drop anyway: all but the last memos and counts.
         db.execute("PRAGMA synchronous = NORMAL")
         if not has_all:
@@ -207,16 +214,26 @@ class Database:
 
     def _drop(self) -> None:
         if self._db is not None:
-            self._shorten_log()
             db, self._db = self._db, None
             with suppress(sqlite3.Error):
                 db.close()
 
-    def _shorten_log(self) -> None:
-        """If all processes have let it grow; should it fail, the next who looks will try."""
-        if self._db is not None and self._file.has_long_log():
-            with suppress(sqlite3.Error):
-                self._db.execute("PRAGMA wal_checkpoint")
+    def _bring_log_home(self) -> None:
+        """The log is written from its beginning again after a moment in which all of it is home and nobody writes.
+
+        Many who write without a pause leave no such moment: when it has grown very long, they are kept waiting for the
+        rest of it. (Not if most of it cannot be brought home, as somebody still reads what was before.) Its file is cut
+        off only where that was not enough: disks are slow to give room and to take it back, and all would wait for it.
+        """
+        if self._db is None or self._file.log_size() <= LONG_LOG:
+            return
+        _, pages, at_home = self._db.execute("PRAGMA wal_checkpoint").fetchone()
+        if pages * PAGE_SIZE > LONGEST_LOG and (pages - at_home) * PAGE_SIZE < LONG_LOG:
+            try:
+                self._db.execute(f"PRAGMA busy_timeout = {LONGEST_WAIT_FOR_LOG * 1000:.0f}")
+                self._db.execute("PRAGMA wal_checkpoint(RESTART)")
+            finally:
+                self._db.execute("PRAGMA busy_timeout = 0")
 
     def _trouble(self, error: sqlite3.Error | OSError | Unfit, *, is_committing: bool) -> Exception:
         """What to tell of an error; a busy file is not one yet."""

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from dibs.stores.sqlite.location import Location
 
-LONGEST_LOG = 1_000_000
-"""How many bytes the write-ahead log may have."""
-
 Identity: TypeAlias = tuple[int, int]
 NEVER: Identity = (0, 0)
 """No file's, also not that of a new one which happens to get the number of the old."""
@@ -52,11 +49,12 @@ class File:
             self._known = NEVER
         return is_replaced
 
-    def has_long_log(self) -> bool:
-        """Never if it was replaced: by its name, the log would be the new one's."""
+    def log_size(self) -> int:
+        """In bytes. Nothing if the file was replaced: by its name, the log would be the new one's."""
         with suppress(OSError):
-            return _found(self.path) == self._known and os.stat(self._log_path).st_size > LONGEST_LOG  # noqa: PTH116 - as below
-        return False
+            if _found(self.path) == self._known:
+                return os.stat(self._log_path).st_size  # noqa: PTH116 - as below
+        return 0
 
     def secure_log(self) -> None:
         """Wait until the disk has all of it. Where there is none, it was brought home, which waits as well."""
