@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import dibs
+from dibs.stores.sqlite.database import LONGEST_LOG
 from tests.chaos import leavings
 from tests.chaos.cast import take_a_turn
 from tests.chaos.stage import Stage
@@ -18,7 +19,7 @@ from tests.chaos.stage import Stage
 
 def rows(file: Path) -> dict[str, int]:
     db = sqlite3.connect(file)
-    counted = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("lock", "ticket", "bar")}  # noqa: S608
+    counted = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("lock", "queue", "bar")}  # noqa: S608
     db.close()
     return counted
 
@@ -79,7 +80,7 @@ def test_what_the_dead_have_left_is_cleared_away(stage: Stage, file: Path, url: 
     assert len(sockets(file)) <= 2  # its own
     newcomer.tell("release")
     newcomer.ends()
-    assert rows(file) == {"lock": 0, "ticket": 0, "bar": 0}
+    assert rows(file) == {"lock": 0, "queue": 0, "bar": 0}
     assert not sockets(file)
 
 
@@ -100,10 +101,10 @@ def test_a_store_stays_sound_when_programs_are_killed_at_any_moment(stage: Stage
 def test_the_log_stays_short_however_many_programs_come_and_go(stage: Stage, file: Path, url: str) -> None:
     """Beside one that stays, so that nobody ever closes the file as the last."""
     with dibs.connect(url, quiet=True) as d, d.lock("stays"):
-        program = stage.start(leavings.come_for_a_moment, url, 20, 100)
-        assert program.hear("came") == [20]
+        program = stage.start(leavings.come_for_a_moment, url, 200, 50)
+        assert program.hear("came") == [200]
         program.ends()
-        assert Path(f"{file}-wal").stat().st_size < 3_000_000
+        assert Path(f"{file}-wal").stat().st_size < LONGEST_LOG
 
 
 @pytest.mark.thorough
@@ -115,7 +116,7 @@ def test_the_log_stays_short_however_long_many_write_without_a_pause(stage: Stag
             program.tell("go")
         for program in programs:
             [longest] = program.hear("longest log")
-            assert longest < 12_000_000
+            assert longest < 1.5 * LONGEST_LOG
             program.ends()
 
 

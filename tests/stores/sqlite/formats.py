@@ -72,7 +72,7 @@ CREATE TABLE counted (                    -- how often what happened to which lo
     PRIMARY KEY (space, name, what)
 ) WITHOUT ROWID;
 """
-TABLES_3 = """
+LOCKS_3 = """
 CREATE TABLE store (
     format INTEGER NOT NULL,
     last_fence INTEGER NOT NULL,
@@ -118,6 +118,9 @@ CREATE TABLE counted (                    -- how often what happened to which lo
     space TEXT NOT NULL, name TEXT NOT NULL, what TEXT NOT NULL, times INTEGER NOT NULL,
     PRIMARY KEY (space, name, what)
 ) WITHOUT ROWID;
+"""
+TABLES_3 = f"""
+{LOCKS_3}
 CREATE TABLE job (                        -- its sheet, by namespace
     id INTEGER PRIMARY KEY,
     space TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
@@ -133,5 +136,34 @@ CREATE TABLE entry (                      -- what was noted of a job, by the ord
 );
 CREATE INDEX entry_of_job ON entry (job, at);
 """
-TABLES = {1: TABLES_1, 2: TABLES_2, 3: TABLES_3}
+TABLES_4 = f"""
+{LOCKS_3}
+CREATE TABLE job (                        -- its sheet, by namespace
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
+    acts_at REAL,                         -- when somebody has to look at it again
+    text TEXT NOT NULL
+);
+CREATE UNIQUE INDEX job_by_name ON job (space, name);
+CREATE INDEX job_by_time ON job (space, acts_at, name) WHERE acts_at IS NOT NULL;
+CREATE TABLE history (                    -- of a job, or of whatever else has one, by namespace
+    id INTEGER PRIMARY KEY,
+    space TEXT NOT NULL, name TEXT NOT NULL,
+    noted INTEGER NOT NULL,               -- so many entries are in it
+    ends_at REAL NOT NULL                 -- unless something is added to it until then
+);
+CREATE UNIQUE INDEX history_by_name ON history (space, name);
+CREATE INDEX history_by_end ON history (space, ends_at, name);
+CREATE TABLE entry (                      -- what was noted, by the order in which it was
+    id INTEGER PRIMARY KEY,
+    history INTEGER NOT NULL, at REAL NOT NULL,
+    words TEXT NOT NULL,                  -- the name and the tags, a line each
+    text TEXT NOT NULL
+);
+CREATE TABLE found (                      -- each entry, by the name of its history and by each of its tags
+    space TEXT NOT NULL, word TEXT NOT NULL, at REAL NOT NULL, entry INTEGER NOT NULL,
+    PRIMARY KEY (space, word, at, entry)
+) WITHOUT ROWID;
+"""
+TABLES = {1: TABLES_1, 2: TABLES_2, 3: TABLES_3, 4: TABLES_4}
 """By the number of their format."""

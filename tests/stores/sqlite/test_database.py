@@ -54,7 +54,7 @@ def database(file: Path, alone: Alone) -> Iterator[Database]:
 
 def raise_fence(db: sqlite3.Connection) -> int:
     [fence] = db.execute("SELECT last_fence FROM store").fetchone()
-    db.execute("UPDATE store SET last_fence = ?", (fence + 1,))
+    db.execute("UPDATE state SET last_fence = ? WHERE name = ''", (fence + 1,))
     return int(fence) + 1
 
 

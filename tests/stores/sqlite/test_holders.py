@@ -136,7 +136,7 @@ def test_whoever_comes_behind_one_who_waits_in_vain_waits_too(turns: Turns) -> N
     assert isinstance(late, Queued)
     assert late.position == 1
     assert isinstance(turns.ask("one who does not wait", CROWD, queue=False), Busy)
-    assert turns.rows("ticket") == 2
+    assert turns.rows("queue") == 2
 
 
 def test_a_waiter_is_told_to_ask_when_the_first_of_all_leases_ends(turns: Turns) -> None:
@@ -210,8 +210,13 @@ def test_several_locks_are_taken_together_or_not_at_all(turns: Turns) -> None:
 
 def test_a_mutex_is_taken_and_given_back_in_as_few_statements_as_ever(turns: Turns) -> None:
     taken = traced(turns, "one", leaves=False)
-    assert taken == ["BEGIN IMMEDIATE", "SELECT format =", "INSERT OR REPLACE", "UPDATE store SET", "COMMIT"]
-    assert traced(turns, "one", leaves=True) == ["BEGIN IMMEDIATE", "SELECT format =", "DELETE FROM lock", "COMMIT"]
+    assert taken == ["BEGIN IMMEDIATE", "SELECT store.format =", "INSERT OR REPLACE", "UPDATE state SET", "COMMIT"]
+    assert traced(turns, "one", leaves=True) == [
+        "BEGIN IMMEDIATE",
+        "SELECT store.format =",
+        "DELETE FROM state",
+        "COMMIT",
+    ]
 
 
 def test_a_mutex_is_handed_over_in_as_few_statements_as_ever(turns: Turns) -> None:
@@ -220,9 +225,8 @@ def test_a_mutex_is_handed_over_in_as_few_statements_as_ever(turns: Turns) -> No
     handed = traced(turns, "one", leaves=True)
     assert handed == [
         "BEGIN IMMEDIATE",
-        "SELECT format =",
-        "DELETE FROM ticket",
+        "SELECT store.format =",
         "INSERT OR REPLACE",
-        "UPDATE store SET",
+        "UPDATE state SET",
         "COMMIT",
     ]

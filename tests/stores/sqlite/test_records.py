@@ -127,7 +127,7 @@ def test_names_beyond_the_most_are_counted_together(turns: Turns) -> None:
 
 
 def test_nothing_is_counted_in_a_file_that_a_newer_dibs_has_taken_over(turns: Turns) -> None:
-    turns.db.execute("UPDATE store SET format = format + 1")
+    turns.db.execute("UPDATE state SET format = format + 1")
     with pytest.raises(Unfit, match="newer dibs"):
         turns.execute("count", "", [Count("a", "acquired", 1)])
     turns.db.execute("ROLLBACK")

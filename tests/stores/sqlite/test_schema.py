@@ -101,7 +101,7 @@ def test_a_file_of_another_program_with_a_mark_of_its_own_is_left_alone(tmp_path
 
 
 def test_a_newer_format_is_refused(file: Path) -> None:
-    change(file, "UPDATE store SET format = format + 1")
+    change(file, "UPDATE state SET format = format + 1")
     text = told(file)
     assert f"a newer dibs has written it, in format {FORMAT + 1}" in text
     assert "upgrade dibs" in text
@@ -111,9 +111,10 @@ def test_a_newer_format_is_refused_whatever_else_it_has_changed(file: Path) -> N
     """After a boot, too, when there is much to drop."""
     change(
         file,
-        "UPDATE store SET format = format + 1, boot = 'another'",
-        "ALTER TABLE lock RENAME TO locks_as_they_will_be",
-        "ALTER TABLE ticket RENAME COLUMN channel TO address",
+        "UPDATE state SET format = format + 1, boot = 'another'",
+        "DROP VIEW ticket",
+        "DROP VIEW lock",
+        "ALTER TABLE queue RENAME COLUMN channel TO address",
     )
     assert "a newer dibs has written it" in told(file)
     assert found(file, "SELECT boot FROM store") == [("another",)]
@@ -122,7 +123,7 @@ def test_a_newer_format_is_refused_whatever_else_it_has_changed(file: Path) -> N
 def test_a_file_that_becomes_newer_while_it_is_open_is_refused_from_then_on(file: Path) -> None:
     with connected(file) as d:
         lease = d.lock("a", ttl=0.5).acquire()
-        change(file, "UPDATE store SET format = format + 1")
+        change(file, "UPDATE state SET format = format + 1")
         with pytest.raises(StoreUnreachable, match="newer dibs"):
             d.lock("b", wait=0.1).acquire()
         with pytest.raises(StoreUnreachable, match="newer dibs"):
@@ -131,7 +132,7 @@ def test_a_file_that_becomes_newer_while_it_is_open_is_refused_from_then_on(file
 
 def test_an_older_format_is_brought_up_to_date_step_by_step(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {
-        FORMAT: "ALTER TABLE lock ADD COLUMN colour TEXT",
+        FORMAT: "ALTER TABLE queue ADD COLUMN colour TEXT",
         FORMAT + 1: "CREATE TABLE later (a); CREATE TABLE later_still (b)",
     }
     monkeypatch.setattr(schema, "MIGRATIONS", steps)
@@ -143,13 +144,13 @@ def test_an_older_format_is_brought_up_to_date_step_by_step(file: Path, monkeypa
     prepare(db, boot, nobody)
     db.execute("COMMIT")
     assert db.execute("SELECT format, last_fence FROM store").fetchall() == [(FORMAT + 2, fence)]
-    assert db.execute("SELECT colour FROM lock").fetchall() == []
+    assert db.execute("SELECT colour FROM queue").fetchall() == []
     assert db.execute("SELECT * FROM later_still").fetchall() == []
     db.close()
 
 
 def test_a_step_that_fails_leaves_the_older_format_as_it_was(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "MIGRATIONS", {FORMAT: "CREATE TABLE half (a); CREATE TABLE lock (again)"})
+    monkeypatch.setattr(schema, "MIGRATIONS", {FORMAT: "CREATE TABLE half (a); CREATE TABLE state (again)"})
     monkeypatch.setattr(schema, "FORMAT", FORMAT + 1)
     assert "already exists" in told(file)
     assert found(file, "SELECT format FROM store") == [(FORMAT,)]
@@ -160,7 +161,7 @@ def test_what_an_earlier_boot_left_is_dropped_and_fences_rise_on(file: Path) -> 
     with connected(file) as d:
         lease = d.lock("a", ttl=3600).acquire()
         fence = lease.fence
-    change(file, "UPDATE store SET boot = 'an earlier one'")
+    change(file, "UPDATE state SET boot = 'an earlier one'")
     with connected(file) as d:
         again = d.lock("a", wait=5).acquire()
         assert again.fence > fence
@@ -171,7 +172,7 @@ def test_a_file_in_use_in_another_boot_is_refused(file: Path) -> None:
     """Its clock is not ours: it is in another container, say."""
     with connected(file) as d:
         lease = d.lock("a", ttl=60).acquire()
-        change(file, "UPDATE store SET boot = 'of the container next door'")
+        change(file, "UPDATE state SET boot = 'of the container next door'")
         with pytest.raises(StoreUnreachable, match="another clock") as unknown:
             d.lock("b", wait=0.1).acquire()
         assert "a file of its own" in str(unknown.value)
@@ -184,11 +185,11 @@ def test_a_file_in_whose_queue_somebody_of_another_boot_listens_is_refused(db: s
     columns = [name for _, name, *_ in db.execute("PRAGMA table_info(ticket)")]
     values = {"name": "'a'", "channel": "'their channel'", "owner": "'they'", "who": "'they'", "purpose": "''"}
     listed = ", ".join(values.get(column, "1") for column in columns)
-    db.execute(f"INSERT INTO ticket VALUES ({listed})")  # noqa: S608
+    db.execute(f"INSERT INTO queue VALUES ({listed})")  # noqa: S608
     with pytest.raises(Unfit, match="another clock"):
         prepare(db, BOOT, "their channel".__eq__)
     prepare(db, BOOT, nobody)
-    assert db.execute("SELECT count(*) FROM ticket").fetchone() == (0,)
+    assert db.execute("SELECT count(*) FROM queue").fetchone() == (0,)
 
 
 def test_every_turn_is_checked() -> None:
@@ -200,7 +201,7 @@ def test_every_turn_is_checked() -> None:
 
 
 def test_a_file_that_lost_its_first_row_is_told_to_be_damaged(file: Path) -> None:
-    change(file, "DELETE FROM store")
+    change(file, "DELETE FROM state WHERE name = ''")
     assert "damaged" in told(file)
 
 
@@ -209,7 +210,7 @@ def test_a_sweep_drops_what_has_run_out_and_nothing_else(file: Path) -> None:
         kept = d.lock("kept", ttl=600).acquire()
         d.lock("dropped", ttl=600).acquire()
         db = sqlite3.connect(file, isolation_level=None)
-        db.execute("UPDATE lock SET expires_at = 5 WHERE name LIKE '%dropped'")
+        db.execute("UPDATE state SET expires_at = 5 WHERE name LIKE '%dropped'")
         db.execute("INSERT INTO bar VALUES ('a', 'old', 5), ('a', 'new', 50)")
         sweep(db, now=10, wall=10)
         assert db.execute("SELECT name FROM lock").fetchall() == [("dibs:kept",)]

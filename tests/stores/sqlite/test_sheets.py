@@ -12,18 +12,12 @@ from typing import Any
 import pytest
 
 from dibs.model.sheet import MOST_FORGOTTEN, Change, Entry, Question, Sheet
-from dibs.stores.sqlite import Location, SqliteBackend, histories, sheets
+from dibs.stores.sqlite import Location, SqliteBackend
 from dibs.stores.sqlite.schema import Unfit, prepare
 from dibs.testing.contract.books import Books
 from tests.stores.sqlite.turns import BOOT, Turns, nobody
 
 SPACE = "n:"
-SEARCHES = {
-    name: statement
-    for room in (sheets, histories)
-    for name, statement in vars(room).items()
-    if name.isupper() and isinstance(statement, str) and "INSERT" not in statement and name != "LIFE"
-}
 
 
 @pytest.fixture
@@ -144,7 +138,7 @@ def test_sheets_and_histories_outlive_a_boot(turns: Turns) -> None:
 
 
 def test_nothing_is_changed_in_a_file_that_a_newer_dibs_has_taken_over(turns: Turns) -> None:
-    turns.db.execute("UPDATE store SET format = format + 1")
+    turns.db.execute("UPDATE state SET format = format + 1")
     for words in (("amend", SPACE, [changed()]), ("note", SPACE, changed(entries=[Entry(turns.wall, "noted")]))):
         with pytest.raises(Unfit, match="newer dibs"):
             turns.execute(*words)
@@ -153,19 +147,10 @@ def test_nothing_is_changed_in_a_file_that_a_newer_dibs_has_taken_over(turns: Tu
 
 
 def test_nothing_is_changed_in_a_file_that_is_in_use_by_another_clock(turns: Turns) -> None:
-    turns.db.execute("UPDATE store SET boot = 'of the container next door'")
+    turns.db.execute("UPDATE state SET boot = 'of the container next door'")
     with pytest.raises(Unfit, match="another clock"):
         turns.execute("amend", SPACE, [changed()])
     turns.db.execute("ROLLBACK")
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_everything_is_found_by_index_and_in_its_order(turns: Turns, search: str) -> None:
-    statement = SEARCHES[search]
-    plan = turns.db.execute(f"EXPLAIN QUERY PLAN {statement}", (1,) * statement.count("?")).fetchall()
-    steps = [step for *_, step in plan]
-    assert steps
-    assert not [step for step in steps if "SCAN" in step or "TEMP B-TREE" in step], steps
 
 
 def test_a_life_is_the_file_s_own(tmp_path: Path) -> None:

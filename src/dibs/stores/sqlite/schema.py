@@ -2,7 +2,8 @@
 
 The rule: `FORMAT` counts the versions of the tables. A file of an older format is migrated, step by step, in one
 transaction, by the first who opens it with a newer dibs; whoever still runs the older one notices at its next
-turn, and refuses. A file of a newer format is refused. So two versions never work on one file side by side.
+turn, and refuses; only what it shows, it may still read, by the views of what it knows. A file of a newer format is
+refused. So two versions never work on one file side by side.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dibs.stores.sqlite.records import forget
 from dibs.stores.sqlite.troubles import MOVE_AWAY
 
-FORMAT = 4
+FORMAT = 5
 APPLICATION_ID = int.from_bytes(b"dibs")
 PAGE_SIZE = 1024
 """A turn touches a few rows on a few pages and writes each of these pages whole: small ones are written faster."""
@@ -65,33 +66,47 @@ CREATE TABLE found (                      -- each entry, by the name of its hist
     PRIMARY KEY (space, word, at, entry)
 ) WITHOUT ROWID;
 """
-TABLES = f"""
-CREATE TABLE store (
-    format INTEGER NOT NULL,
-    last_fence INTEGER NOT NULL,
-    barred_until REAL NOT NULL,           -- no bar stands after this
-    boot TEXT NOT NULL,                   -- a lease does not outlive the boot that it was timed by
-    life TEXT NOT NULL DEFAULT ''         -- another one in every file
-);
-CREATE TABLE lock (                       -- a row while somebody holds it or waits for it
-    name TEXT PRIMARY KEY,
-    waiters INTEGER NOT NULL,
-    soonest REAL NOT NULL,                -- no ticket expires before this
-    shortest REAL NOT NULL,               -- no ticket has a shorter TTL than this
+STORE = "format, last_fence, barred_until, boot, life"
+LOCK = """
+name, waiters, soonest, shortest, owner, fence, ttl, since, expires_at, channel, who, purpose, room, depth, others,
+ends, tightest, served
+"""
+# Whenever a lock is granted the store's last fence rises: so both are in one table, and in a small store on one page.
+STATE = f"""
+CREATE TABLE state (
+    name TEXT PRIMARY KEY,                -- of a lock that somebody holds or waits for, or '' in the store's own row
+    waiters INTEGER,
+    soonest REAL,                         -- no ticket expires before this
+    shortest REAL,                        -- no ticket has a shorter TTL than this
     owner TEXT, fence INTEGER, ttl REAL, since REAL, expires_at REAL, channel TEXT, who TEXT, purpose TEXT,
     room INTEGER, depth INTEGER,
-    others INTEGER NOT NULL DEFAULT 0,    -- so many hold it beside the first, with a row in `holder` each
-    ends REAL NOT NULL DEFAULT 0,         -- none of their leases ends before this
-    tightest INTEGER NOT NULL DEFAULT 1   -- none of them allows fewer than this
+    others INTEGER,                       -- so many hold it beside the first, with a row in `holder` each
+    ends REAL,                            -- none of their leases ends before this
+    tightest INTEGER,                     -- none of them allows fewer than this
+    served INTEGER,                       -- whoever queued up to this place has had its turn, and is only there still
+    format INTEGER,                       -- this and what follows is said of the store
+    last_fence INTEGER,
+    barred_until REAL,                    -- no bar stands after this
+    boot TEXT,                            -- a lease does not outlive the boot that it was timed by
+    life TEXT                             -- another one in every file
 ) WITHOUT ROWID;
-CREATE TABLE ticket (
+CREATE VIEW lock AS SELECT {LOCK} FROM state WHERE name <> '';
+CREATE VIEW store AS SELECT {STORE} FROM state WHERE name = '';
+"""  # noqa: S608 - joined from constants, as below
+TICKET = """
+CREATE VIEW ticket AS SELECT queue.* FROM lock JOIN queue ON queue.name = lock.name AND place > served;
+"""
+TABLES = f"""
+{STATE}
+CREATE TABLE queue (
     name TEXT NOT NULL, place INTEGER NOT NULL,
     owner TEXT NOT NULL, ttl REAL NOT NULL, expires_at REAL NOT NULL,
     channel TEXT NOT NULL, who TEXT NOT NULL, purpose TEXT NOT NULL, seen INTEGER NOT NULL, since REAL NOT NULL,
     room INTEGER NOT NULL DEFAULT 1, depth INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (name, place)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX ticket_of_owner ON ticket (name, owner);
+CREATE UNIQUE INDEX ticket_of_owner ON queue (name, owner);
+{TICKET}
 CREATE TABLE bar (
     name TEXT NOT NULL, owner TEXT NOT NULL, until REAL NOT NULL,
     PRIMARY KEY (name, owner)
@@ -101,7 +116,7 @@ CREATE TABLE bar (
 """
 A_MONTH = 30 * 86_400
 """So long was kept what was noted in format 3."""
-NEW_LIFE = "UPDATE store SET life = lower(hex(randomblob(8)))"
+NEW_LIFE = "lower(hex(randomblob(8)))"
 
 MIGRATIONS: Mapping[int, str] = {
     1: f"""
@@ -117,14 +132,14 @@ ALTER TABLE ticket ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
 """,  # noqa: S608 - joined from constants
     2: f"""
 ALTER TABLE store ADD COLUMN life TEXT NOT NULL DEFAULT '';
-{NEW_LIFE};
+UPDATE store SET life = {NEW_LIFE};
 CREATE TABLE job (
     id INTEGER PRIMARY KEY,
     space TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
     acts_at REAL, noted INTEGER NOT NULL, text TEXT NOT NULL
 );
 CREATE TABLE entry (id INTEGER PRIMARY KEY, job INTEGER NOT NULL, at REAL NOT NULL, text TEXT NOT NULL);
-""",
+""",  # noqa: S608 - joined from constants
     3: f"""
 ALTER TABLE job RENAME TO job_3;
 ALTER TABLE entry RENAME TO entry_3;
@@ -138,6 +153,17 @@ INSERT INTO entry SELECT entry_3.id, job, at, name, entry_3.text FROM entry_3 JO
 INSERT INTO found SELECT space, name, at, entry.id FROM entry JOIN history ON history.id = entry.history;
 DROP TABLE job_3;
 DROP TABLE entry_3;
+""",  # noqa: S608 - joined from constants
+    4: f"""
+ALTER TABLE lock RENAME TO lock_4;
+ALTER TABLE store RENAME TO store_4;
+{STATE}
+INSERT INTO state ({LOCK}) SELECT *, 0 FROM lock_4;
+INSERT INTO state (name, {STORE}) SELECT '', {STORE} FROM store_4;
+DROP TABLE lock_4;
+DROP TABLE store_4;
+ALTER TABLE ticket RENAME TO queue;
+{TICKET}
 """,  # noqa: S608 - joined from constants
 }
 """The script that takes a file from a format to the next one."""
@@ -173,7 +199,8 @@ def prepare(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool]) -
     check(found, boot, boot)  # of a newer format we know no more than its number
     for step in range(found, FORMAT):
         _run(db, MIGRATIONS[step])
-        db.execute("UPDATE store SET format = ?", (step + 1,))
+    if found < FORMAT:
+        db.execute("UPDATE state SET format = ? WHERE name = ''", (FORMAT,))
     if last_boot != boot:
         _begin_anew(db, boot, listens)
 
@@ -202,13 +229,13 @@ def sweep(db: sqlite3.Connection, *, now: float, wall: float) -> None:
     """Within a write transaction: drop what ran out long ago and nobody has asked about since."""
     db.execute("DELETE FROM bar WHERE until < ?", (now,))
     db.execute(
-        "DELETE FROM lock WHERE (owner IS NULL OR expires_at <= :now)"
-        " AND NOT EXISTS (SELECT 1 FROM holder WHERE holder.name = lock.name AND holder.expires_at > :now)"
-        " AND NOT EXISTS (SELECT 1 FROM ticket WHERE ticket.name = lock.name AND ticket.expires_at > :now)",
+        "DELETE FROM state WHERE name <> '' AND (owner IS NULL OR expires_at <= :now)"
+        " AND NOT EXISTS (SELECT 1 FROM holder WHERE holder.name = state.name AND holder.expires_at > :now)"
+        " AND NOT EXISTS (SELECT 1 FROM ticket WHERE ticket.name = state.name AND ticket.expires_at > :now)",
         {"now": now},
     )
     db.execute("DELETE FROM holder WHERE name NOT IN (SELECT name FROM lock)")
-    db.execute("DELETE FROM ticket WHERE name NOT IN (SELECT name FROM lock)")
+    db.execute("DELETE FROM queue WHERE name NOT IN (SELECT name FROM lock)")
     forget(db, wall=wall)
 
 
@@ -216,18 +243,17 @@ def _begin_anew(db: sqlite3.Connection, boot: str, listens: Callable[[str], bool
     """The machine was started since: all who held or waited are gone. If one is not, its clock is not ours."""
     channels = db.execute(
         "SELECT channel FROM lock WHERE owner IS NOT NULL"
-        " UNION SELECT channel FROM holder UNION SELECT channel FROM ticket"
+        " UNION SELECT channel FROM holder UNION SELECT channel FROM queue"
     )
     if any(listens(channel) for (channel,) in channels):
         raise Unfit(*OTHER_CLOCK)
-    _run(db, "DELETE FROM lock; DELETE FROM holder; DELETE FROM ticket; DELETE FROM bar")
-    db.execute("UPDATE store SET boot = ?, barred_until = 0", (boot,))
+    _run(db, "DELETE FROM state WHERE name <> ''; DELETE FROM holder; DELETE FROM queue; DELETE FROM bar")
+    db.execute("UPDATE state SET boot = ?, barred_until = 0 WHERE name = ''", (boot,))
 
 
 def _create(db: sqlite3.Connection, boot: str) -> None:
     _run(db, TABLES)
-    db.execute("INSERT INTO store (format, last_fence, barred_until, boot) VALUES (?, 0, 0, ?)", (FORMAT, boot))
-    db.execute(NEW_LIFE)
+    db.execute(f"INSERT INTO state (name, {STORE}) VALUES ('', ?, 0, 0, ?, {NEW_LIFE})", (FORMAT, boot))  # noqa: S608
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
