@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dibs
-from dibs.stores.sqlite.database import LONGEST_LOG
+from dibs.stores.sqlite.log import LONGEST_LOG
 from tests.chaos import leavings
 from tests.chaos.cast import take_a_turn
 from tests.chaos.stage import Stage

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dibs.stores.sqlite import database as room
+from dibs.stores.sqlite import log
 from dibs.stores.sqlite.database import WRITE, Database
 from dibs.stores.sqlite.location import Location
 
@@ -42,9 +42,9 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def database(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """To which each megabyte is a kilobyte."""
-    monkeypatch.setattr(room, "LONG_LOG", 40_000)
-    monkeypatch.setattr(room, "LONGEST_LOG", 100_000)
-    monkeypatch.setattr(room, "LOOK_AT_LOG", 1)
+    monkeypatch.setattr(log, "LONG_LOG", 40_000)
+    monkeypatch.setattr(log, "LONGEST_LOG", 100_000)
+    monkeypatch.setattr("dibs.stores.sqlite.database.LOOK_AT_LOG", 1)
     database = Database(Location(file), lambda _: False, lambda: None)
     yield database
     database.close()
@@ -84,12 +84,12 @@ def test_a_long_log_is_brought_home_in_passing(database: Database) -> None:
 def test_a_very_long_one_is_written_from_its_beginning_again_and_keeps_its_length(
     file: Path, database: Database
 ) -> None:
-    log = Path(f"{file}-wal")
+    written_ahead = Path(f"{file}-wal")
     write(database, 100)
     assert asked_for(database) == [IN_PASSING, RESTART]
-    size = log.stat().st_size
+    size = written_ahead.stat().st_size
     write(database, 50)
-    assert log.stat().st_size == size
+    assert written_ahead.stat().st_size == size
     assert asked_for(database) == [IN_PASSING]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from dibs.errors import StoreRefused, StoreUnreachable
+from dibs.stores.sqlite import log
 from dibs.stores.sqlite.boot import boot_id
 from dibs.stores.sqlite.file import File
 from dibs.stores.sqlite.gate import Gate, InUse
@@ -41,10 +42,6 @@ LOOK_AT_LOG = 256
 
 The first time comes by chance: so all processes do not do it at once, and of many that live for a moment some do.
 """
-LONG_LOG, LONGEST_LOG = 1_000_000, 8_000_000
-"""Below so many bytes it is not worth it, and from so many on others are kept waiting for it."""
-LONGEST_WAIT_FOR_LOG = 0.05
-"""How long to wait until others have written, and then until they have read."""
 LONGEST_TURN = 2.0
 """How long one who closes or forks waits for another thread's transaction."""
 
@@ -188,8 +185,7 @@ class Database:
         [mode] = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise Unfit("its file system has no shared memory", "name a file on a local disk")
-        db.execute("PRAGMA wal_autocheckpoint = 0")  # see tidy_up
-        db.execute(f"PRAGMA journal_size_limit = {2 * LONGEST_LOG}")  # see _bring_log_home
+        log.bound(db)
         # What a power cut takes back, the next boot would drop anyway: all but the last memos and counts.
         db.execute("PRAGMA synchronous = NORMAL")
         if not has_all:
@@ -219,21 +215,8 @@ class Database:
                 db.close()
 
     def _bring_log_home(self) -> None:
-        """The log is written from its beginning again after a moment in which all of it is home and nobody writes.
-
-        Many who write without a pause leave no such moment: when it has grown very long, they are kept waiting for the
-        rest of it. (Not if most of it cannot be brought home, as somebody still reads what was before.) Its file is cut
-        off only where that was not enough: disks are slow to give room and to take it back, and all would wait for it.
-        """
-        if self._db is None or self._file.log_size() <= LONG_LOG:
-            return
-        _, pages, at_home = self._db.execute("PRAGMA wal_checkpoint").fetchone()
-        if pages * PAGE_SIZE > LONGEST_LOG and (pages - at_home) * PAGE_SIZE < LONG_LOG:
-            try:
-                self._db.execute(f"PRAGMA busy_timeout = {LONGEST_WAIT_FOR_LOG * 1000:.0f}")
-                self._db.execute("PRAGMA wal_checkpoint(RESTART)")
-            finally:
-                self._db.execute("PRAGMA busy_timeout = 0")
+        if self._db is not None:
+            log.bring_home(self._db, self._file.log_size())
 
     def _trouble(self, error: sqlite3.Error | OSError | Unfit, *, is_committing: bool) -> Exception:
         """What to tell of an error; a busy file is not one yet."""
