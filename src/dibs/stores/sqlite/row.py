@@ -42,7 +42,7 @@ DROP = "DELETE FROM state WHERE name = ?"
 RAISE_FENCE = "UPDATE state SET last_fence = ? WHERE name = ''"
 
 DROP_EXPIRED = "DELETE FROM queue WHERE name = ? AND expires_at <= ?"
-COUNT_QUEUE = "SELECT count(*), min(expires_at), min(ttl) FROM queue WHERE name = ? AND place > ?"
+COUNT_QUEUE = "SELECT count(*), min(expires_at), min(ttl) FROM queue WHERE name = ?"
 JOIN = """
 INSERT INTO queue VALUES (
     ?1, ifnull((SELECT max(place) FROM queue WHERE name = ?1), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
@@ -97,7 +97,7 @@ class Row(Holders):
         if self.waiters and self.soonest <= now:
             self._throw_away_served()
             self._db.execute(DROP_EXPIRED, (self.name, now))
-            waiters, soonest, shortest = self._db.execute(COUNT_QUEUE, (self.name, self._served)).fetchone()
+            waiters, soonest, shortest = self._db.execute(COUNT_QUEUE, (self.name,)).fetchone()
             self._count(waiters, soonest or inf, shortest or inf)
             self._head = None
 
