@@ -22,8 +22,6 @@ SECTIONS = {"1 ms": 0.001, "empty": 0.0}
 FLOOR = "WAL write + datagram"
 LOOP_FLOOR = f"{FLOOR} asyncio"
 FLOORS = (FLOOR, LOOP_FLOOR)
-FLOOR_OF = {THREAD: FLOOR, TASK: LOOP_FLOOR}
-"""Nobody in an event loop is told of a datagram sooner than the loop is."""
 
 Noted = Sequence[tuple[float, float]]
 """The turns of one process: when it had the lock, and when it called release."""

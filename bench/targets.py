@@ -89,9 +89,8 @@ def _contended(face: str) -> list[Target]:
     def named(figure: str, contender: str) -> str:
         return processes.named(figure, "1 ms", contender)
 
-    floor = named("hand-over p50", processes.FLOOR_OF[face])
     return [
         Target(named("hand-overs", face), Bound.AT_LEAST, 20.0, contender=named("hand-overs", FILELOCK)),
         Target(named("fairness", face), Bound.AT_LEAST, 0.98),
-        Target(named("hand-over p50", face), Bound.AT_MOST, 3.0, contender=floor),
+        Target(named("hand-over p50", face), Bound.AT_MOST, 3.0, contender=named("hand-over p50", processes.FLOOR)),
     ]
